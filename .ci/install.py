@@ -1,7 +1,7 @@
 """Installs fedsim into the environment of the Python that executes this, and says what that takes and what it took.
 
-``python .ci/install.py`` brings what a user needs; ``dev`` as an argument adds what `make test` needs, ``lab`` what
-`make lab` needs. Versions are those of constraints.txt.
+``python .ci/install.py`` brings what a user needs, with kernels; ``dev`` as an argument adds what `make test` needs,
+``lab`` what `make lab` needs. Versions are those of constraints.txt.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def main(extra: str = "") -> int:
     if not extra:
         torch = re.search(r"^torch==(\S+)$", (ROOT / "constraints.txt").read_text("utf-8"), re.MULTILINE)
         print(f"{TORCH}\nA torch {torch and torch[1]} that {venv} has already is kept.", flush=True)
-    package = f"{ROOT}[{extra}]" if extra else str(ROOT)
+    package = f"{ROOT}[{extra or 'kernels'}]"
     status = install(["setuptools"]) or install(["--no-build-isolation", "-e", package])
     if not status:
         print(f"{venv} now has {len(list(metadata.distributions()))} packages, {size_mb():,.0f} MB on the disk.")

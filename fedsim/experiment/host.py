@@ -45,6 +45,8 @@ __all__ = [
 ]
 
 MOST_WORKERS = 1024
+MOST_TIMES = 4
+"""As long as with kernels, a round takes without them (docs/kernels.md); most take less."""
 CHECKPOINT_INTERVAL_S = 30.0
 """Real seconds between checkpoints: what a kill costs at most, beside the waves that are under way."""
 
@@ -124,8 +126,13 @@ class Training:
         }
 
     def __str__(self) -> str:
+        """Who trains, and why; without kernels, too, which a GPU has no use for."""
+        from fedsim.learning.kernels.processor import why_no_kernels
+
         workers = "1 worker" if self.workers == 1 else f"{self.workers} workers"
-        return f"{self.choice.name}, {workers}, {self.precision} on {self.torch_device}, as {self.choice.reason}"
+        said = f"{self.choice.name}, {workers}, {self.precision} on {self.torch_device}, as {self.choice.reason}"
+        why = why_no_kernels() if self.torch_device == "cpu" else None
+        return said if why is None else f"{said}; by PyTorch alone, in up to {MOST_TIMES} times the time, as {why}"
 
 
 @dataclass(frozen=True)

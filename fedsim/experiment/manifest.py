@@ -84,13 +84,14 @@ def _way_out(before: Mapping[str, Any]) -> str:
     executor = before.get("executor")
     if executor is None or executor["name"] not in registry.all_names("executors"):
         return elsewhere
-    from fedsim.learning.kernels.processor import instruction_set
+    from fedsim.learning.kernels.processor import instruction_set, why_no_kernels
 
     kind = registry.load("executors", executor["name"])
     ours, begun = numeric_family(kind, executor["torch_device"], executor["precision"]), before["numeric_family"]
     there, processor = executor.get("processor"), instruction_set()
     if ours != begun and there is not None and ours.replace(f"/{processor}/", f"/{there}/") == begun:
-        return f"go on where the processor and the environment come to {there} (here: {processor}), or {elsewhere}"
+        now = f"{processor}, as {why}" if (why := why_no_kernels()) else processor
+        return f"go on where the processor and the environment come to {there} (here: {now}), or {elsewhere}"
     if ours != begun:
         return elsewhere  # another torch, or an executor that has changed
     options = {f"--{key.replace('_', '-')}": executor[key] for key in ("torch_device", "precision")}

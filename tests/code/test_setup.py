@@ -82,7 +82,7 @@ def test_everything_that_make_lab_installs_is_pinned() -> None:
 @on_linux
 def test_as_many_packages_are_announced_as_are_installed() -> None:
     announced = runpy.run_path(str(ROOT / ".ci/install.py"))["ADDED"]
-    user, developer = (brought_by("fedsim-industrial", frozenset(extra)) for extra in ((), ("dev",)))
+    user, developer = (brought_by("fedsim-industrial", frozenset({extra})) for extra in ("kernels", "dev"))
     of_cuda = {name for name in developer if name.startswith(OF_A_CUDA_BUILD)}
     assert announced[""][0] == len((user - of_cuda) | {"setuptools", "fedsim-industrial"})
     assert announced["dev"][0] == len(developer - user)

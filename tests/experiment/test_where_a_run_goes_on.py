@@ -12,7 +12,8 @@ from fedsim.errors import UserError
 from fedsim.experiment.observer import Observer
 from fedsim.experiment.results import Results
 from fedsim.experiment.run import run
-from fedsim.learning.kernels import processor, torch_executor
+from fedsim.learning.executors import torch_executor
+from fedsim.learning.kernels import processor
 from fedsim.protocols.protocol import Protocol
 from fedsim.protocols.run_loop import Round
 

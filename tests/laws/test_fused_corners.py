@@ -9,12 +9,12 @@ import torch
 from random_waves import outcome, random_wave, world
 from torch import nn
 
-from fedsim.learning.executors import plain
 from fedsim.learning.executors.fused.normalised import FusedNormalisation
 from fedsim.learning.executors.fused.series import ConvolutionOfSeries
 from fedsim.learning.executors.plain import PlainTrainer
 from fedsim.learning.executors.serial import Serial
 from fedsim.learning.executors.view import Seen, View
+from fedsim.learning.kernels import processor
 from fedsim.learning.objectives.distilled import Distilled
 from fedsim.models.resnet import ResNet
 from fedsim.models.softmax import Softmax
@@ -56,8 +56,8 @@ def test_terms_of_objectives_are_worked_out_in_the_type_of_the_scores() -> None:
     assert float(term) == pytest.approx(float(exact), rel=1e-3)
 
 
-def test_without_a_fused_multiply_add_layers_are_pytorchs(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plain, "fuses", lambda: False)
+def test_without_a_fused_multiply_add_there_are_no_kernels(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(processor, "_features", lambda: {"avx"})
     table = ResNet().table((3, 8, 8), 4)
     trainer = PlainTrainer(table, world(table, seed=1).dataset, "cpu", "float32")
     assert not any(isinstance(layer, FusedNormalisation) for layer in trainer._module.modules())

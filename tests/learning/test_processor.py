@@ -28,8 +28,8 @@ class Simulated(NamedTuple):
 
 
 PROCESSORS = {
-    "amd-sse": Simulated("amd", ("sse2",), "DEFAULT"),
-    "amd-avx": Simulated("amd", ("avx",), "DEFAULT"),
+    "amd-sse+kernels=none": Simulated("amd", ("sse2",), "DEFAULT"),
+    "amd-avx+kernels=none": Simulated("amd", ("avx",), "DEFAULT"),
     "intel-avx-fma": Simulated("intel", ("avx", "fma"), "DEFAULT"),
     "amd-avx2": Simulated("amd", AVX2, "AVX2"),
     "intel-avx2": Simulated("intel", AVX2, "AVX2"),

@@ -18,7 +18,7 @@ from fedsim.learning.executors.batched.conv_stacks import ConvStackKind, new_con
 from fedsim.learning.executors.batched.recipe import Recipe
 from fedsim.learning.executors.batched.support import ConvolutionBlock
 from fedsim.learning.executors.matrix import Matrix
-from fedsim.learning.kernels import machine_code
+from fedsim.learning.kernels import processor
 from fedsim.learning.kernels.emitter import Emitter
 from fedsim.learning.kernels.machine_code import Program, TiledProductKernels
 from fedsim.learning.kernels.processor import has_tiles
@@ -127,7 +127,7 @@ def test_without_tiles_or_leave_to_use_them_there_are_none(missing: str, monkeyp
             return -1 if missing == "leave" else 0
 
     features = {name: name != missing for name in ("amx-tile", "amx-bf16")}
-    monkeypatch.setattr(machine_code.llvm, "get_host_cpu_features", lambda: features)
+    monkeypatch.setattr(processor.llvm, "get_host_cpu_features", lambda: features)
     monkeypatch.setattr(sys, "platform", "darwin" if missing == "linux" else "linux")
     monkeypatch.setattr(ctypes, "CDLL", lambda name: System())
     assert not has_tiles()

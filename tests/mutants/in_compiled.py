@@ -1,8 +1,8 @@
-"""Faults in machine code of our own: convolutions, tiles, products and corrections."""
+"""Faults in machine code of our own: convolutions, tiles, products and corrections; and where there is none."""
 
 from __future__ import annotations
 
-from mutants.fault import BATCHED, KERNELS, Fault
+from mutants.fault import BATCHED, EXECUTORS, KERNELS, Fault
 
 COMPILED_CONV_STACK = BATCHED + "compiled_conv_stack.py"
 TEST_COMPILED = "tests/learning/test_compiled_conv_stack.py"
@@ -10,6 +10,11 @@ TEST_PRODUCTS = "tests/learning/test_compiled_products.py"
 TEST_CORRECTIONS = "tests/learning/test_corrections.py"
 TEST_TILES = "tests/learning/test_tiles.py"
 TEST_OBJECT_CACHE = "tests/learning/test_object_cache.py"
+TEST_NONE = "tests/laws/test_without_kernels.py"
+GRADIENTS_OF_WHOLE_NUMBERS = (
+    "tests/learning/test_fused_layers.py::test_convolutions_of_whole_numbers_are_exact",
+    "tests/learning/test_fused_layers.py::test_small_convolutions_of_whole_numbers_are_exact",
+)
 
 FAULTS = (
     Fault(
@@ -56,9 +61,9 @@ FAULTS = (
     ),
     Fault(
         "of two as near numbers of bfloat16 the odd one is taken",
-        KERNELS + "tiles.py",
-        "build.add(bits, build.add(below, odd))",
-        "build.add(bits, below)",
+        KERNELS + "arithmetic.py",
+        "self.build.add(words, self.build.add(self.same_words(0x7FFF), odd))",
+        "self.build.add(words, self.same_words(0x7FFF))",
         (TEST_TILES,),
     ),
     Fault(
@@ -84,10 +89,19 @@ FAULTS = (
     ),
     Fault(
         "later terms take the place of the first ones",
-        KERNELS + "products.py",
-        "e.build.select(is_first, e.zeros, before)",
+        KERNELS + "emitter.py",
+        "e.build.select(anew, e.zeros, before)",
         "e.zeros",
-        (TEST_PRODUCTS,),
+        (TEST_PRODUCTS, *GRADIENTS_OF_WHOLE_NUMBERS),
+        by_each=True,
+    ),
+    Fault(
+        "a gradient is that of the last samples",
+        KERNELS + "loops.py",
+        'e.build.icmp_signed("==", part, e.index(0))',
+        'e.build.icmp_signed(">=", part, e.index(0))',
+        GRADIENTS_OF_WHOLE_NUMBERS,
+        by_each=True,
     ),
     Fault(
         "later inputs take the place of the first ones",
@@ -155,13 +169,13 @@ FAULTS = (
     Fault(
         "rows that fill no block are left out of a correction",
         KERNELS + "corrections.py",
-        "e.loop(e.index_sum((rows, 1), (many, -width))) as one",
-        "e.loop(0) as one",
+        "in_parts(e, rows, (width, 1), ",
+        "in_parts(e, rows, (width,), ",
         (TEST_CORRECTIONS,),
     ),
     Fault(
         "the last tile of rows is left out",
-        KERNELS + "products.py",
+        KERNELS + "loops.py",
         "(16, 8, 4, 2, 1)",
         "(16, 8, 4, 2)",
         (TEST_PRODUCTS,),
@@ -211,5 +225,26 @@ FAULTS = (
         "repr((home, name, _told(self._arguments), _told(tuple(sorted(self._options.items())))))",
         "repr((home, name))",
         (f"{TEST_OBJECT_CACHE}::test_a_program_is_written_and_compiled_once",),
+    ),
+    Fault(
+        "what PyTorch computes alone is taken for what kernels compute",
+        KERNELS + "processor.py",
+        'else ["kernels=none"]',
+        "else []",
+        (f"{TEST_NONE}::test_a_run_keeps_to_kernels_or_to_none",),
+    ),
+    Fault(
+        "nobody is told that there are no kernels",
+        "fedsim/experiment/host.py",
+        "return said if why is None else",
+        "return said if True else",
+        (f"{TEST_NONE}::test_a_run_keeps_to_kernels_or_to_none",),
+    ),
+    Fault(
+        "a recurrent layer asks for kernels where there are none",
+        EXECUTORS + "fused/recurrent.py",
+        "if not (has_kernels() and isinstance(layer, nn.GRU | nn.LSTM))",
+        "if not isinstance(layer, nn.GRU | nn.LSTM)",
+        (f"{TEST_NONE}::test_updates_and_sums_are_as_near_to_float64_as_the_references",),
     ),
 )

@@ -9,12 +9,14 @@ from llvmlite import ir
 
 from fedsim.learning.kernels.shapes import LANES, Machine
 
-__all__ = ["OFFSET", "Arithmetic", "Value"]
+__all__ = ["OFFSET", "SHORTS", "WORDS", "Arithmetic", "Value"]
 
 Value = Any
 """A value of the program that is made; llvmlite has no types of its own."""
 OFFSET = ir.IntType(32)
 """What counts lanes, and places in a table of offsets."""
+WORDS, SHORTS = ir.VectorType(OFFSET, LANES), ir.VectorType(ir.IntType(16), LANES)
+"""The bits of vectors of float32, and of bfloat16."""
 
 
 class Arithmetic:
@@ -32,14 +34,35 @@ class Arithmetic:
         """The number 0."""
         return ir.Constant(self.number_type, 0.0)
 
+    def constant(self, value: float) -> Value:
+        """A vector of the number."""
+        return ir.Constant(self.vector_type, [value] * LANES)
+
     @property
     def zeros(self) -> Value:
         """The vector 0."""
-        return ir.Constant(self.vector_type, [0.0] * LANES)
+        return self.constant(0.0)
 
     def same_bytes(self, value: int) -> Value:
         """A vector of bytes, all alike."""
         return ir.Constant(ir.VectorType(ir.IntType(8), LANES), [value] * LANES)
+
+    def same_words(self, value: int) -> Value:
+        """A vector of 32 bits each, all alike."""
+        return ir.Constant(WORDS, [value] * LANES)
+
+    def upper_halves(self, words: Value) -> Value:
+        """Of *words*, in the place of the lower ones."""
+        return self.build.lshr(words, self.same_words(16))
+
+    def halves(self, words: Value) -> Value:
+        """The upper halves of *words*, 16 bits each."""
+        return self.build.trunc(self.upper_halves(words), SHORTS)
+
+    def rounded_words(self, words: Value) -> Value:
+        """So that upper halves are the nearest numbers of bfloat16, of two such the even one."""
+        odd = self.build.and_(self.upper_halves(words), self.same_words(1))
+        return self.build.add(words, self.build.add(self.same_words(0x7FFF), odd))
 
     def broadcast(self, number: Value) -> Value:
         """A vector of *number*."""

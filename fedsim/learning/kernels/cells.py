@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from fedsim.learning.kernels.arithmetic import Value
 from fedsim.learning.kernels.emitter import Emitter
-from fedsim.learning.kernels.functions import constant, hyperbolic_tangent, logistic
+from fedsim.learning.kernels.functions import hyperbolic_tangent, logistic
 
 __all__ = ["CELLS", "Cell", "GradientsBefore", "NewState"]
 
@@ -115,7 +115,7 @@ CELLS: dict[str, Cell] = {"gru": _Gru(), "lstm": _Lstm()}
 
 
 def _from_one(e: Emitter, value: Value) -> Value:
-    return e.build.fsub(constant(e, 1.0), value)
+    return e.build.fsub(e.constant(1.0), value)
 
 
 def _logistic_slope(e: Emitter, value: Value) -> Value:

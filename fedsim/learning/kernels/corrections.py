@@ -14,7 +14,7 @@ from llvmlite import ir
 
 from fedsim.learning.kernels.arithmetic import Value
 from fedsim.learning.kernels.emitter import Emitter
-from fedsim.learning.kernels.products import in_tiles, width_of
+from fedsim.learning.kernels.loops import in_parts, in_tiles, width_of
 from fedsim.learning.kernels.shapes import LANES, MOST_TOGETHER, Machine
 
 __all__ = ["emit_add_correction"]
@@ -45,15 +45,12 @@ def _emit_thin(e: Emitter, client: Value, taken: int) -> None:
     whole, rest = divmod(taken, LANES)
 
     def some_rows_with(first: Value, samples: int, row: Value, together: int) -> None:
-        sums = [[e.variable(e.zeros) for _ in range(together)] for _ in range(samples)]
+        sums = e.sums(samples, together)
         own, others = x.at(first, strides=(taken, LANES)), left.at(row, strides=(taken, LANES))
 
         def multiply(column: Value, lanes: Value | None = None) -> None:
             of_rows = [others.load_some(lanes, j, column) for j in range(together)]
-            for i, of_sample in enumerate(sums):
-                some = own.load_some(lanes, i, column)
-                for total, factor in zip(of_sample, of_rows, strict=True):
-                    total.value = e.multiply_add(total.value, some, factor)
+            e.add_products(sums, (own.load_some(lanes, i, column) for i in range(samples)), of_rows)
 
         with e.loop(whole) as column:
             multiply(column)
@@ -65,11 +62,7 @@ def _emit_thin(e: Emitter, client: Value, taken: int) -> None:
             room.store(e.build.fmul(e.sums_of_lanes([total.value for total in of_sample]), scales), at)
 
     def tile(first: Value, size: int) -> None:
-        many = e.build.sdiv(rows, e.index(width))
-        with e.loop(many) as some:
-            some_rows_with(first, size, e.index_sum((some, width)), width)
-        with e.loop(e.index_sum((rows, 1), (many, -width))) as one:
-            some_rows_with(first, size, e.index_sum((many, width), (one, 1)), 1)
+        in_parts(e, rows, (width, 1), lambda row, together: some_rows_with(first, size, row, together))
 
     in_tiles(e, e.samples, width, tile)
 
@@ -90,10 +83,8 @@ def _emit_sum(e: Emitter, client: Value, made: int) -> None:
             sums = [[e.variable(place.load_some(lanes, i, j)) for j in range(together)] for i in range(size)]
             with e.loop(rows) as row:
                 some = [of_rows.load_some(lanes, row, j) for j in range(together)]
-                for of_sample, begin in zip(sums, begins, strict=True):
-                    factor = e.broadcast(room.load(e.build.add(begin, row)))
-                    for total, numbers in zip(of_sample, some, strict=True):
-                        total.value = e.multiply_add(total.value, factor, numbers)
+                factors = (e.broadcast(room.load(e.build.add(begin, row))) for begin in begins)
+                e.add_products(sums, factors, some)
             for i, of_sample in enumerate(sums):
                 for j, total in enumerate(of_sample):
                     place.store_some(lanes, total.value, i, j)

@@ -23,7 +23,7 @@ True
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -165,6 +165,24 @@ class Emitter(Arithmetic):
         """An index as an offset of 32 bits."""
         return self.build.trunc(value, OFFSET)
 
+    # -- sums of products ---------------------------------------------------------------------------------------------
+
+    def sums(self, rows: int, vectors: int) -> list[list[Variable]]:
+        """So many rows of so many vectors, all 0."""
+        return [[self.variable(self.zeros) for _ in range(vectors)] for _ in range(rows)]
+
+    def add_products(
+        self,
+        sums: Iterable[Sequence[Variable]],
+        factors: Iterable[Value],
+        vectors: Sequence[Value],
+        multiply_add: Callable[[Value, Value, Value], Value] | None = None,
+    ) -> None:
+        """To each row of *sums* add its factor's products with the *vectors*; a factor is asked for when it is used."""
+        for row, factor in zip(sums, factors, strict=True):
+            for total, vector in zip(row, vectors, strict=True):
+                total.value = (multiply_add or self.multiply_add)(total.value, factor, vector)
+
 
 class Variable:
     """A value that changes."""
@@ -206,6 +224,12 @@ class Array:
     def store(self, value: Value, *indices: Index) -> None:
         """Write a number, or a vector, from there on."""
         self._emitter.build.store(value, self.address(indices), align=self._align)
+
+    def add(self, value: Value, *indices: Index, anew: Value | None = None) -> None:
+        """Add a vector to what lies from there on; where *anew* is true, that counts as 0."""
+        e, before = self._emitter, self.load_vector(*indices)
+        before = before if anew is None else e.build.select(anew, e.zeros, before)
+        self.store(e.build.fadd(before, value), *indices)
 
     def load_lanes(self, lanes: Value, *indices: Index) -> Value:
         """Some lanes of the vector from there on; the others are 0, and nothing need be there."""

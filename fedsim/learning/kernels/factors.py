@@ -12,7 +12,7 @@ from typing import Any
 
 from llvmlite import ir
 
-from fedsim.learning.kernels.arithmetic import Value
+from fedsim.learning.kernels.arithmetic import SHORTS, Value
 from fedsim.learning.kernels.emitter import Array, Emitter
 from fedsim.learning.kernels.shapes import LANES
 
@@ -61,7 +61,7 @@ class RoundedFactors(Factors):
     def made_of(self, vector: Value) -> Value:
         """The vector rounded, 16 bits a number."""
         rounded = self._e.build.fptrunc(vector, _vector(LANES))
-        return self._e.build.bitcast(rounded, ir.VectorType(ir.IntType(16), LANES))
+        return self._e.build.bitcast(rounded, SHORTS)
 
 
 class _BFloat(ir.Type):  # type: ignore[misc]

@@ -118,7 +118,7 @@ def _add_to_weights(passed: _Passed, sums: Array, image: Array, taps: Sequence[_
         for tap, total in zip(taps, totals, strict=True):
             total.value = e.multiply_add(total.value, value, patch.load_vector(tap.pixel))
     for tap, total in zip(taps, totals, strict=True):
-        sums.store(e.build.fadd(sums.load_vector(tap.weight), total.value), tap.weight)
+        sums.add(total.value, tap.weight)
 
 
 def _offset(e: Emitter, g: Geometry, r: Value, c: Value, which: Value) -> Value:
@@ -162,7 +162,7 @@ def emit_first_backward(module: ir.Module, g: Geometry, machine: Machine) -> Non
         bias = e.variable(e.zeros)
         with e.loop(g.rows) as r, e.loop(g.columns) as c:
             bias.value = e.build.fadd(bias.value, gradient(sample, r, c, out_block))
-        db.store(e.build.fadd(db.load_vector(out_block), bias.value), out_block)
+        db.add(bias.value, out_block)
         for group in _groups(machine, _places(g)):
             with e.loop(g.inputs) as in_channel:
                 totals = {place: e.variable(e.zeros) for place in group}

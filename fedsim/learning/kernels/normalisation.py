@@ -11,9 +11,9 @@ from collections.abc import Callable, Sequence
 
 from llvmlite import ir
 
-from fedsim.learning.kernels.arithmetic import OFFSET, Value
+from fedsim.learning.kernels.arithmetic import WORDS, Value
 from fedsim.learning.kernels.emitter import Emitter, Index, Variable
-from fedsim.learning.kernels.functions import constant
+from fedsim.learning.kernels.loops import in_parts
 from fedsim.learning.kernels.shapes import EPSILON, LANES, MOST_TOGETHER, Normalisation
 
 __all__ = [
@@ -23,11 +23,9 @@ __all__ = [
     "Coefficients",
     "Sums",
     "as_number",
-    "doubles",
     "for_channels",
     "group_mean",
     "groups",
-    "in_steps",
     "inverse_deviation",
     "made",
     "rows_made",
@@ -44,8 +42,6 @@ IN_FLOAT32 = 8
 
 DOUBLE = ir.DoubleType()
 DOUBLES = ir.VectorType(DOUBLE, LANES)
-_BITS = ir.VectorType(OFFSET, LANES)
-_HALF = ir.Constant(_BITS, [16] * LANES)
 
 
 class Coefficients:
@@ -108,7 +104,7 @@ class Sums:
         with e.loop(e.ceil_div(rows, long)) as stretch:
             begin = e.index_sum((stretch, long))
             size = e.smaller(e.index(long), e.index_sum((rows, 1), (begin, -1)))
-            in_steps(e, size, self._rows, lambda first, number: some(e.index_sum((begin, 1), (first, 1)), number))
+            in_parts(e, size, (self._rows, 1), lambda first, number: some(e.index_sum((begin, 1), (first, 1)), number))
             self._flush()
 
     def _flush(self) -> None:
@@ -133,16 +129,6 @@ def for_channels(e: Emitter, about: Normalisation, body: Callable[[Value], None]
         body(e.index_sum((number, width)))
 
 
-def in_steps(e: Emitter, rows: Value, width: int, some: Callable[[Value, int], None]) -> None:
-    """Rows from 0 on, *width* at a time, and then those that are left."""
-    many = e.build.sdiv(rows, e.index(width))
-    with e.loop(many) as step:
-        some(e.index_sum((step, width)), width)
-    if width > 1:
-        with e.loop(e.index_sum((rows, 1), (many, -width))) as left:
-            some(e.index_sum((many, width), (left, 1)), 1)
-
-
 class Values:
     """(rows, vectors) of numbers, which may lie in bfloat16: the upper halves of those of float32."""
 
@@ -156,17 +142,13 @@ class Values:
         value = self._array.load_vector(row, v)
         if not self._reduced:
             return value
-        bits = self._e.build.shl(self._e.build.zext(value, _BITS), _HALF)
+        bits = self._e.build.shl(self._e.build.zext(value, WORDS), self._e.same_words(16))
         return self._e.build.bitcast(bits, self._e.vector_type)
 
     def store(self, value: Value, row: Index, v: int) -> None:
         """Write one; in bfloat16 the nearest number, and of two the even one."""
         if self._reduced:
-            build = self._e.build
-            bits = build.bitcast(value, _BITS)
-            even = build.and_(build.lshr(bits, _HALF), ir.Constant(_BITS, [1] * LANES))
-            rounded = build.add(build.add(bits, ir.Constant(_BITS, [0x7FFF] * LANES)), even)
-            value = build.trunc(build.lshr(rounded, _HALF), ir.VectorType(ir.IntType(16), LANES))
+            value = self._e.halves(self._e.rounded_words(self._e.build.bitcast(value, WORDS)))
         self._array.store(value, row, v)
 
 
@@ -208,23 +190,16 @@ def group_mean(e: Emitter, about: Normalisation, vectors: Sequence[Value]) -> Va
     while step < min(size, LANES):
         total = e.build.fadd(total, e.swapped(total, step))
         step *= 2
-    return e.build.fmul(total, constant(e, 1 / size))
+    return e.build.fmul(total, e.constant(1 / size))
 
 
 def inverse_deviation(e: Emitter, variance: Value) -> Value:
     """Of the deviation."""
-    wider = e.build.fadd(variance, constant(e, EPSILON))
+    wider = e.build.fadd(variance, e.constant(EPSILON))
     root = e.call(f"llvm.sqrt.{e.suffix}", e.vector_type, wider)
-    return e.build.fdiv(constant(e, 1.0), root)
+    return e.build.fdiv(e.constant(1.0), root)
 
 
 def as_number(e: Emitter, index: Value) -> Value:
     """An index as a number."""
     return e.build.sitofp(index, e.number_type)
-
-
-def doubles(e: Emitter, number: Value) -> Value:
-    """A vector of a number of float64."""
-    vector = e.build.insert_element(ir.Constant(DOUBLES, ir.Undefined), number, ir.Constant(OFFSET, 0))
-    lanes = ir.Constant(ir.VectorType(OFFSET, LANES), [0] * LANES)
-    return e.build.shuffle_vector(vector, ir.Constant(DOUBLES, ir.Undefined), lanes)

@@ -8,6 +8,7 @@ from llvmlite import ir
 
 from fedsim.learning.kernels.arithmetic import Value
 from fedsim.learning.kernels.emitter import Emitter, Index
+from fedsim.learning.kernels.loops import in_parts
 from fedsim.learning.kernels.normalisation import (
     Coefficients,
     Sums,
@@ -15,7 +16,6 @@ from fedsim.learning.kernels.normalisation import (
     for_channels,
     group_mean,
     groups,
-    in_steps,
     made,
     rows_made,
     second_is_larger,
@@ -77,8 +77,7 @@ def _sample_sums(e: Emitter, about: Normalisation, sample: Value, block: Value) 
         at = e.index_sum((block, 1), (v * LANES, 1))
         by_deviation = e.build.fmul(with_x, has.inverse(v))
         for name, value in (("d_bias", total), ("d_weight", by_deviation)):
-            gradient = e.array(name, (1,))
-            gradient.store(e.build.fadd(gradient.load_vector(at), value), at)
+            e.array(name, (1,)).add(value, at)
         weight, room = e.array("weight", (1,)).load_vector(at), e.array("room", (about.channels, 1))
         room.store(e.build.fmul(total, weight), 0, at)
         room.store(e.build.fmul(by_deviation, weight), 1, at)
@@ -141,7 +140,7 @@ def _write_gradients(
                 for half, (g, apart) in enumerate(came.both(row, v)):
                     dx.store(gradient(g, apart, v), e.index_sum((row, 2), (half, 1)), v)
 
-    in_steps(e, rows_made(e, about), MOST_TOGETHER // about.together, some)
+    in_parts(e, rows_made(e, about), (MOST_TOGETHER // about.together, 1), some)
     if about.pooled:
         made = rows_made(e, about)
         with e.loop(e.index_sum((e.count("rows"), 1), (made, -2))):  # the last row of an odd number fills no pair

@@ -9,7 +9,7 @@ from llvmlite import ir
 
 from fedsim.learning.kernels.arithmetic import Value
 from fedsim.learning.kernels.emitter import Emitter, Index
-from fedsim.learning.kernels.functions import constant
+from fedsim.learning.kernels.loops import in_parts
 from fedsim.learning.kernels.normalisation import (
     DOUBLE,
     DOUBLES,
@@ -17,11 +17,9 @@ from fedsim.learning.kernels.normalisation import (
     Coefficients,
     Sums,
     as_number,
-    doubles,
     for_channels,
     group_mean,
     groups,
-    in_steps,
     inverse_deviation,
     made,
     rows_made,
@@ -73,8 +71,8 @@ def _batch_forward(e: Emitter, about: Normalisation, block: Value) -> None:
         unbiased = e.build.fmul(variance, e.broadcast(unbiased_share))
         for name, value in (("running_mean", mean), ("running_var", unbiased)):
             running = e.array(name, (1,))
-            kept = e.build.fmul(running.load_vector(at), constant(e, 1 - MOMENTUM))
-            running.store(e.multiply_add(kept, value, constant(e, MOMENTUM)), at)
+            kept = e.build.fmul(running.load_vector(at), e.constant(1 - MOMENTUM))
+            running.store(e.multiply_add(kept, value, e.constant(MOMENTUM)), at)
     with e.loop(e.samples) as sample:
         _applied(e, about, sample, block, unit=e.index(0))
 
@@ -127,7 +125,7 @@ def _applied(e: Emitter, about: Normalisation, sample: Value, block: Value, *, u
                     value = e.build.fadd(value, other.load_vector(row, v))
                 y.store(e.rectified(value, value) if about.rectified else value, row, v)
 
-    in_steps(e, rows_made(e, about), MOST_TOGETHER // about.together, some)
+    in_parts(e, rows_made(e, about), (MOST_TOGETHER // about.together, 1), some)
 
 
 class _Moments:
@@ -152,7 +150,7 @@ class _Moments:
     def found(self, count: Value) -> list[tuple[Value, Value]]:
         """The mean and the variance of each vector of channels, of so many rows."""
         e, made = self._e, []
-        number = doubles(e, e.build.sitofp(count, DOUBLE))
+        number = e.broadcast(e.build.sitofp(count, DOUBLE))
         for shift, (total, squares) in zip(self._shifts, self._sums.totals, strict=True):
             mean = e.build.fdiv(total.value, number)
             variance = e.build.fsub(e.build.fdiv(squares.value, number), e.build.fmul(mean, mean))

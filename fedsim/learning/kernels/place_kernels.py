@@ -7,19 +7,16 @@ of sums.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from itertools import product
 
 from llvmlite import ir
 
 from fedsim.learning.kernels.arithmetic import Value
 from fedsim.learning.kernels.emitter import Array, Emitter
+from fedsim.learning.kernels.loops import SomeSamples, some_samples
 from fedsim.learning.kernels.shapes import LANES, Machine, Places
 
 __all__ = ["emit_convolution", "emit_turned_weights", "emit_weight_gradient"]
-
-TERMS = 128
-"""Places that are added up by themselves, so that rounding errors stay small. A change moves the last bit."""
 
 
 def emit_convolution(module: ir.Module, about: Places, machine: Machine) -> None:
@@ -39,7 +36,7 @@ def emit_convolution(module: ir.Module, about: Places, machine: Machine) -> None
             begin = [e.array("bias", (1,)).load_vector(at[v]) if about.biased else e.zeros for v in vectors]
             for tile, alike in about.tiles(machine):
                 with e.loop(alike) as further:
-                    sums = {(place, v): e.variable(begin[v]) for place in tile for v in vectors}
+                    sums = {place: [e.variable(begin[v]) for v in vectors] for place in tile}
                     with e.loop(number) as some:
                         row = e.index_sum((first, 1), (some, 1))
                         above = e.index_sum((line, 1), (row, 1), (-(about.rows // 2), 1))
@@ -50,13 +47,10 @@ def emit_convolution(module: ir.Module, about: Places, machine: Machine) -> None
                             weights = _weights(e, about, row, column)
                             with e.loop(about.inputs if inside else 0) as channel:
                                 factors = [weights.load_vector(channel, at[v]) for v in vectors]
-                                for place in inside:
-                                    value = e.broadcast(taken.load(place + column, channel))
-                                    for v in vectors:
-                                        total = sums[place, v]
-                                        total.value = e.multiply_add(total.value, value, factors[v])
-                    for (place, v), total in sums.items():
-                        y.store(total.value, e.index_sum((further, len(tile)), (place, 1)), at[v])
+                                values = (e.broadcast(taken.load(place + column, channel)) for place in inside)
+                                e.add_products([sums[place] for place in inside], values, factors)
+                    for place, v in product(tile, vectors):
+                        y.store(sums[place][v].value, e.index_sum((further, len(tile)), (place, 1)), at[v])
     e.finish()
 
 
@@ -67,28 +61,16 @@ def emit_weight_gradient(module: ir.Module, about: Places, machine: Machine) -> 
     the places of some samples, and then over these.
     """
     e = Emitter(module, "weight_gradient", ("x", "dy", "total", "of_bias"), machine, ("samples", "height"))
-    with _some_samples(e, about) as (some, begin, number):
+    with some_samples(e, e.build.mul(e.count("height"), e.index(about.made))) as some:
         with e.loop(about.rows) as row:
             for column in range(about.columns):
-                _emit_gradient_of_place(e, about, row, column, some, begin, number)
+                _emit_gradient_of_place(e, about, row, column, some)
         if about.biased:
-            _emit_bias_gradient(e, about, some, begin, number)
+            _emit_bias_gradient(e, about, some)
     e.finish()
 
 
-@contextmanager
-def _some_samples(e: Emitter, about: Places) -> Iterator[tuple[Value, Value, Value]]:
-    """As many as have `TERMS` places, or one: which of these it is, the first sample, and how many there are."""
-    places = e.larger(e.build.mul(e.count("height"), e.index(about.made)), e.index(1))
-    most = e.larger(e.build.sdiv(e.index(TERMS), places), e.index(1))
-    with e.loop(e.build.sdiv(e.index_sum((e.samples, 1), (most, 1), (-1, 1)), most)) as some:
-        begin = e.build.mul(some, most)
-        yield some, begin, e.smaller(most, e.index_sum((e.samples, 1), (begin, -1)))
-
-
-def _emit_gradient_of_place(
-    e: Emitter, about: Places, row: Value, column: int, some: Value, begin: Value, number: Value
-) -> None:
+def _emit_gradient_of_place(e: Emitter, about: Places, row: Value, column: int, some: SomeSamples) -> None:
     """Of the weights at one place of the kernel."""
     height, vectors, some_outputs = e.count("height"), range(about.together), about.together * LANES
     channels = next(size for size in (16, 8, 4, 2, 1) if size <= about.beside(e.machine))
@@ -99,41 +81,31 @@ def _emit_gradient_of_place(
     with e.loop(about.inputs // channels) as tile, e.loop(about.outputs // some_outputs) as block:
         at = [e.index_sum((block, some_outputs), (v, LANES)) for v in vectors]
         which = [e.index_sum((tile, channels), (c, 1)) for c in range(channels)]
-        sums = {(c, v): e.variable(e.zeros) for c in range(channels) for v in vectors}
-        with e.loop(number) as one_of_them, e.loop(lines) as further:
-            sample, line = e.index_sum((begin, 1), (one_of_them, 1)), e.index_sum((first, 1), (further, 1))
+        sums = e.sums(channels, about.together)
+        with e.loop(some.number) as one_of_them, e.loop(lines) as further:
+            sample, line = e.index_sum((some.begin, 1), (one_of_them, 1)), e.index_sum((first, 1), (further, 1))
             above = e.index_sum((line, 1), (away, 1))
             taken = _lines(e, "x", about.width, about.inputs, sample, height).at(above, strides=(about.inputs, 1))
             made = _lines(e, "dy", about.made, about.outputs, sample, height).at(line, strides=(about.outputs, 1))
             with e.loop(len(places)) as place:
                 factors = [made.load_vector(e.index_sum((place, 1), (places.start, 1)), at[v]) for v in vectors]
                 there = e.index_sum((place, 1), (places.start + column - about.padding, 1))
-                for c in range(channels):
-                    value = e.broadcast(taken.load(there, which[c]))
-                    for v in vectors:
-                        one = sums[c, v]
-                        one.value = e.multiply_add(one.value, value, factors[v])
-        for (c, v), one in sums.items():
-            _add(e, total, one.value, which[c], at[v], anew=some)
+                e.add_products(sums, (e.broadcast(taken.load(there, channel)) for channel in which), factors)
+        for c, v in product(range(channels), vectors):
+            total.add(sums[c][v].value, which[c], at[v], anew=some.are_first)
 
 
-def _emit_bias_gradient(e: Emitter, about: Places, some: Value, begin: Value, number: Value) -> None:
+def _emit_bias_gradient(e: Emitter, about: Places, some: SomeSamples) -> None:
     height, some_outputs = e.count("height"), about.together * LANES
     with e.loop(about.outputs // some_outputs) as block:
         at = [e.index_sum((block, some_outputs), (v, LANES)) for v in range(about.together)]
         sums = [e.variable(e.zeros) for _ in at]
-        made = _lines(e, "dy", about.made, about.outputs, begin, height).at(strides=(about.outputs, 1))
-        with e.loop(e.build.mul(e.build.mul(number, height), e.index(about.made))) as place:
+        made = _lines(e, "dy", about.made, about.outputs, some.begin, height).at(strides=(about.outputs, 1))
+        with e.loop(e.build.mul(e.build.mul(some.number, height), e.index(about.made))) as place:
             for one, channels in zip(sums, at, strict=True):
                 one.value = e.build.fadd(one.value, made.load_vector(place, channels))
         for one, channels in zip(sums, at, strict=True):
-            _add(e, e.array("of_bias", (1,)), one.value, channels, anew=some)
-
-
-def _add(e: Emitter, total: Array, value: Value, *at: Value, anew: Value) -> None:
-    """Add to what is there, or begin anew where that is 0."""
-    before = e.build.select(e.build.icmp_signed("==", anew, e.index(0)), e.zeros, total.load_vector(*at))
-    total.store(e.build.fadd(before, value), *at)
+            e.array("of_bias", (1,)).add(one.value, channels, anew=some.are_first)
 
 
 def emit_turned_weights(module: ir.Module, about: Places, machine: Machine) -> None:

@@ -5,31 +5,22 @@ A library packs the matrix before it multiplies, which takes as long as the prod
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from itertools import product
 
 from llvmlite import ir
 
 from fedsim.learning.kernels.arithmetic import Value
 from fedsim.learning.kernels.emitter import Emitter
+from fedsim.learning.kernels.loops import TERMS, in_tiles, width_of
 from fedsim.learning.kernels.shapes import LANES, MOST_TOGETHER, Machine, MatrixShape
 
-__all__ = [
-    "emit_added_products",
-    "emit_sum_of_products",
-    "emit_times",
-    "emit_times_transposed",
-    "in_tiles",
-    "width_of",
-]
+__all__ = ["emit_added_products", "emit_sum_of_products", "emit_times", "emit_times_transposed"]
 
 BLOCKS = 2
 """Blocks of so many rows that a few rows on the left are multiplied with while they are at hand."""
 INPUTS = 512
 """Inputs that are added up by themselves, lane by lane, so that a part of the rows stays in the cache. A change moves
 the last bit."""
-TERMS = 128
-"""Terms that are added up by themselves, so that the matrix's rows stay in the cache and rounding errors stay small. A
-change moves the last bit."""
 
 
 def emit_times_transposed(module: ir.Module, shape: MatrixShape, machine: Machine) -> None:
@@ -64,16 +55,13 @@ def _emit_blocks(e: Emitter, shape: MatrixShape, part: Value, outputs: slice, wi
         def tile(first: Value, size: int) -> None:
             left = h.at(first, part, strides=(inputs, LANES))
             with e.loop(number) as block:
-                sums = [[e.variable(e.zeros) for _ in range(width)] for _ in range(size)]
+                sums = e.sums(size, width)
                 tiles_before = e.build.sdiv(first, e.index(size))
                 turn = e.build.srem(e.index_sum((tiles_before, BLOCKS), (block, 1)), e.index(BLOCKS * width))
                 with e.loop(vectors) as column:
                     right = [rows.load_vector(block, j, column) for j in range(width)]
                     next_rows.prefetch(turn, column, level=2)
-                    for i, of_row in enumerate(sums):
-                        some_of_row = left.load_vector(i, column)
-                        for total, weight in zip(of_row, right, strict=True):
-                            total.value = e.multiply_add(total.value, some_of_row, weight)
+                    e.add_products(sums, (left.load_vector(i, column) for i in range(size)), right)
                 made = y.at(first, e.index_sum((begin, 1), (block, 1)), strides=(shape.outputs,))
                 for i, of_row in enumerate(sums):
                     added = e.sums_of_lanes([total.value for total in of_row])
@@ -136,41 +124,15 @@ def _product(
         def tile(first: Value, size: int) -> None:
             place = result.at(first, strides=(width * LANES,)).at(block, strides=(inputs, LANES))
             own = factors.at(first, begin, strides=strides)
-            sums = {(i, j): e.variable(e.zeros) for i in range(size) for j in range(width)}
-            for i, j in sums:
+            sums = e.sums(size, width)
+            for i, j in product(range(size), range(width)):
                 place.prefetch(i, j)
             with e.loop(number) as term:
                 of_row = [panel.load_vector(term, j) for j in range(width)]
                 for j in range(width):
                     panel.prefetch(term, j + width)  # what comes next of this row
-                for i in range(size):
-                    factor = e.broadcast(own.load(i, term))
-                    for j in range(width):
-                        sums[i, j].value = e.multiply_add(sums[i, j].value, factor, of_row[j])
-            for (i, j), total in sums.items():
-                before = place.load_vector(i, j)
-                if not adds:
-                    before = e.build.select(is_first, e.zeros, before)
-                place.store(e.build.fadd(before, total.value), i, j)
+                e.add_products(sums, (e.broadcast(own.load(i, term)) for i in range(size)), of_row)
+            for i, j in product(range(size), range(width)):
+                place.add(sums[i][j].value, i, j, anew=None if adds else is_first)
 
         in_tiles(e, rows, width, tile)
-
-
-def width_of(machine: Machine, whole: int) -> int:
-    """How many of the *whole* go together: a square of sums has to stay in registers."""
-    fitting = [number for number in (MOST_TOGETHER, 2) if whole % number == 0 and number**2 <= machine.vectors_held]
-    return fitting[0] if fitting else 1
-
-
-def in_tiles(e: Emitter, rows: Value, width: int, tile: Callable[[Value, int], None]) -> None:
-    """Go through *rows*, first as many at a time as have their sums in registers, *width* of them each, then fewer.
-
-    *tile* is told where a tile begins, and its size.
-    """
-    most = max(1, e.machine.vectors_held // width - 1)
-    first = e.index(0)
-    for size in [most, *(fewer for fewer in (16, 8, 4, 2, 1) if fewer < most)]:
-        number = e.build.sdiv(e.build.sub(rows, first), e.index(size))
-        with e.loop(number) as at:
-            tile(e.index_sum((first, 1), (at, size)), size)
-        first = e.index_sum((first, 1), (number, size))

@@ -15,7 +15,7 @@ from fedsim.learning.kernels.arithmetic import Value
 from fedsim.learning.kernels.cells import CELLS, Cell
 from fedsim.learning.kernels.emitter import Array, Emitter
 from fedsim.learning.kernels.factors import Factors, RoundedFactors
-from fedsim.learning.kernels.products import in_tiles
+from fedsim.learning.kernels.loops import in_tiles
 from fedsim.learning.kernels.shapes import LANES, Machine, vectors_together
 
 __all__ = ["emit_rounded_steps", "emit_rounded_steps_backward", "emit_steps", "emit_steps_backward"]
@@ -109,10 +109,8 @@ class _Forward:
         sums = [[e.variable(bias.load_vector(gate, at)) for gate in range(gates)] for _ in rows]
         with e.loop(units) as unit:
             columns = [weights.load_vector(unit, gate, at) for gate in range(gates)]
-            for row, of_row in zip(rows, sums, strict=True):
-                factor = e.broadcast(left.load(row, unit))
-                for total, column in zip(of_row, columns, strict=True):
-                    total.value = self.factors.multiply_add(total.value, factor, column)
+            factors = (e.broadcast(left.load(row, unit)) for row in rows)
+            e.add_products(sums, factors, columns, self.factors.multiply_add)
         return [[total.value for total in of_row] for of_row in sums]
 
 
@@ -187,7 +185,7 @@ class _Backward:
         if self.factors.rounds:
             d_bias = e.array("d_bias", (hidden, 1))
             for gate, value in enumerate(found.gates):
-                d_bias.store(e.build.fadd(d_bias.load_vector(gate, at), value), gate, at)
+                d_bias.add(value, gate, at)
         d_state.store(e.zeros if found.state is None else found.state, row, 0, at)
         if cell.has_memory:
             d_memory.store(found.memory, row, 0, at)
@@ -206,16 +204,14 @@ class _Backward:
             with e.loop(hidden // (together * LANES)) as block:
                 places = [e.index_sum((block, together * LANES), (v, LANES)) for v in range(together)]
                 with e.loop(gates) as gate:
-                    sums = [[e.variable(e.zeros) for _ in places] for _ in rows]
+                    sums = e.sums(size, together)
                     with e.loop(units) as unit:
                         columns = [weights.load_vector(gate, unit, at) for at in places]
-                        for row, of_row in zip(rows, sums, strict=True):
-                            d = e.broadcast(d_gates.load(row, gate, unit))
-                            for total, column in zip(of_row, columns, strict=True):
-                                total.value = factors.multiply_add(total.value, d, column)
+                        ds = (e.broadcast(d_gates.load(row, gate, unit)) for row in rows)
+                        e.add_products(sums, ds, columns, factors.multiply_add)
                     for row, of_row in zip(rows, sums, strict=True):
                         for at, total in zip(places, of_row, strict=True):
-                            d_state.store(e.build.fadd(d_state.load_vector(row, 0, at), total.value), row, 0, at)
+                            d_state.add(total.value, row, 0, at)
 
         in_tiles(e, e.samples, together, tile)
 

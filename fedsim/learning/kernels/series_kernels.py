@@ -9,13 +9,10 @@ from llvmlite import ir
 
 from fedsim.learning.kernels.arithmetic import Value
 from fedsim.learning.kernels.emitter import Emitter
-from fedsim.learning.kernels.products import in_tiles
+from fedsim.learning.kernels.loops import SomeSamples, in_tiles, some_samples
 from fedsim.learning.kernels.shapes import LANES, Machine, Windows
 
 __all__ = ["emit_sums_of_windows", "emit_window_products"]
-
-TERMS = 128
-"""Windows that are added up by themselves, so that rounding errors stay small. A change moves the last bit."""
 
 
 def emit_window_products(module: ir.Module, about: Windows, machine: Machine) -> None:
@@ -36,10 +33,7 @@ def emit_window_products(module: ir.Module, about: Windows, machine: Machine) ->
                 sums = [[e.variable(bias.load_vector(at)) for at in places] for _ in rows]
                 with e.loop(about.numbers) as number:
                     columns = [weights.load_vector(number, at) for at in places]
-                    for row, of_row in zip(rows, sums, strict=True):
-                        value = e.broadcast(x.load(row, number))
-                        for total, column in zip(of_row, columns, strict=True):
-                            total.value = e.multiply_add(total.value, value, column)
+                    e.add_products(sums, (e.broadcast(x.load(row, number)) for row in rows), columns)
                 for row, of_row in zip(rows, sums, strict=True):
                     for at, total in zip(places, of_row, strict=True):
                         y.store(total.value, row, at)
@@ -54,36 +48,24 @@ def emit_sums_of_windows(module: ir.Module, about: Windows, machine: Machine) ->
     Added up over the windows of some samples, and then over these.
     """
     e = Emitter(module, "sums", ("x", "dy", "total"), machine, ("samples", "windows", "length"))
-    windows = e.count("windows")
-    some = e.larger(e.build.sdiv(e.index(TERMS), e.larger(windows, e.index(1))), e.index(1))
-    chunks = e.build.sdiv(e.index_sum((e.samples, 1), (some, 1), (-1, 1)), some)
-    total = e.array("total", (about.outputs, 1))
-    with e.loop(chunks) as chunk:
-        begin = e.build.mul(chunk, some)
-        number_of_samples = e.smaller(some, e.index_sum((e.samples, 1), (begin, -1)))
-        is_first = e.build.icmp_signed("==", chunk, e.index(0))
+    windows, total = e.count("windows"), e.array("total", (about.outputs, 1))
+    with some_samples(e, windows) as some:
 
-        def tile(
-            first: Value, size: int, begin: Value = begin, count: Value = number_of_samples, is_first: Value = is_first
-        ) -> None:
+        def tile(first: Value, size: int, some: SomeSamples = some) -> None:
             numbers = [e.index_sum((first, 1), (i, 1)) for i in range(size)]
             with e.loop(about.outputs // (about.together * LANES)) as block:
                 places = [e.index_sum((block, about.together * LANES), (v, LANES)) for v in range(about.together)]
-                sums = [[e.variable(e.zeros) for _ in places] for _ in numbers]
-                with e.loop(count) as sample:
-                    at = e.index_sum((begin, 1), (sample, 1))
+                sums = e.sums(size, about.together)
+                with e.loop(some.number) as sample:
+                    at = e.index_sum((some.begin, 1), (sample, 1))
                     x = e.array("x", (1,)).at(e.build.mul(at, e.count("length")), strides=(about.step, 1))
                     dy = e.array("dy", (about.outputs,)).at(e.build.mul(at, windows), strides=(about.outputs, 1))
                     with e.loop(windows) as window:
                         columns = [dy.load_vector(window, place) for place in places]
-                        for number, of_number in zip(numbers, sums, strict=True):
-                            value = e.broadcast(x.load(window, number))
-                            for one, column in zip(of_number, columns, strict=True):
-                                one.value = e.multiply_add(one.value, value, column)
+                        e.add_products(sums, (e.broadcast(x.load(window, number)) for number in numbers), columns)
                 for number, of_number in zip(numbers, sums, strict=True):
                     for place, one in zip(places, of_number, strict=True):
-                        before = e.build.select(is_first, e.zeros, total.load_vector(number, place))
-                        total.store(e.build.fadd(before, one.value), number, place)
+                        total.add(one.value, number, place, anew=some.are_first)
 
         in_tiles(e, e.index(about.numbers), about.together, tile)
     e.finish()

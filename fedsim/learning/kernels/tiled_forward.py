@@ -65,7 +65,7 @@ def emit_tiled_forward(module: ir.Module, g: Geometry, machine: Machine, terms: 
     with e.loop(e.samples) as sample:
         with e.loop(image // LANES) as vector:
             for number, term in enumerate(tiles.terms(x.load_vector(sample, vector))):
-                image_of_terms.store(tiles.halves(term), number, vector)
+                image_of_terms.store(e.halves(term), number, vector)
         with e.loop(g.rows) as r:
             for first, number in squares:
                 for first_block, together, times in ((0, 2, blocks // 2), (blocks - 1, 1, blocks % 2)):

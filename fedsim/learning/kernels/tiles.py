@@ -15,9 +15,8 @@ from itertools import product
 
 from llvmlite import ir
 
-from fedsim.learning.kernels.arithmetic import Value
+from fedsim.learning.kernels.arithmetic import WORDS, Value
 from fedsim.learning.kernels.emitter import Array, Emitter
-from fedsim.learning.kernels.shapes import LANES
 
 __all__ = ["EXACT", "ROUNDED", "ROWS", "STEP", "SUMS", "TILE", "Tiles"]
 
@@ -40,8 +39,7 @@ _PRODUCTS = {EXACT: ((2, 0), (1, 0), (1, 1), (0, 1), (0, 2), (0, 0)), ROUNDED: (
 """Which terms are multiplied: the small ones first; from one pair to the next a factor stays."""
 Side = Callable[[int], Value]
 
-_INT, _SHORT, _BYTE = ir.IntType(32), ir.IntType(16), ir.IntType(8)
-_INTS, _SHORTS = ir.VectorType(_INT, LANES), ir.VectorType(_SHORT, LANES)
+_BYTE = ir.IntType(8)
 
 
 class Tiles:
@@ -60,33 +58,20 @@ class Tiles:
         """
         build, found = self._e.build, []
         if self.terms_of_each == ROUNDED:
-            return [self._upper(self._rounded(build.bitcast(vector, _INTS)))]
+            return [self._upper(self._e.rounded_words(build.bitcast(vector, WORDS)))]
         for number in range(self.terms_of_each):
-            bits = build.bitcast(vector, _INTS)
-            term = self._upper(build.add(bits, ir.Constant(_INTS, [0x8000] * LANES)) if number == 1 else bits)
+            bits = build.bitcast(vector, WORDS)
+            term = self._upper(build.add(bits, self._e.same_words(0x8000)) if number == 1 else bits)
             found.append(term)
             vector = build.fsub(vector, build.bitcast(term, self._e.vector_type))
         return found
 
-    def _rounded(self, bits: Value) -> Value:
-        """So that the upper half is the nearest number of bfloat16, of two such the even one."""
-        build, below = self._e.build, ir.Constant(_INTS, [0x7FFF] * LANES)
-        odd = build.and_(self._shifted(bits), ir.Constant(_INTS, [1] * LANES))
-        return build.add(bits, build.add(below, odd))
-
     def _upper(self, bits: Value) -> Value:
-        return self._e.build.and_(bits, ir.Constant(_INTS, [0xFFFF0000] * LANES))
-
-    def halves(self, term: Value) -> Value:
-        """A term, 16 bits a number."""
-        return self._e.build.trunc(self._shifted(term), _SHORTS)
+        return self._e.build.and_(bits, self._e.same_words(0xFFFF0000))
 
     def pairs(self, first: Value, second: Value) -> Value:
         """Two terms, lane by lane beside each other: as a product's right side is laid."""
-        return self._e.build.or_(self._shifted(first), second)
-
-    def _shifted(self, term: Value) -> Value:
-        return self._e.build.lshr(term, ir.Constant(_INTS, [16] * LANES))
+        return self._e.build.or_(self._e.upper_halves(first), second)
 
     # -- tiles --------------------------------------------------------------------------------------------------------
 

@@ -67,14 +67,10 @@ class ConvolutionOfSeries(LayerOfSeries):
         There is none for the gradient of what a convolution of few channels takes. So these are only taken where
         samples may go in: with fewer channels than `LANES`.
         """
-        if not (has_kernels() and isinstance(layer, nn.Conv1d) and layer.weight.numel() <= MOST_WEIGHTS):
+        if not (has_kernels() and isinstance(layer, nn.Conv1d) and layer.bias is not None):
             return None
-        fits = (
-            layer.bias is not None
-            and layer.out_channels % LANES == 0
-            and (_fits_inside(layer) or layer.in_channels < LANES)
-        )
-        return cls(layer) if fits else None
+        fits = layer.weight.numel() <= MOST_WEIGHTS and layer.out_channels % LANES == 0
+        return cls(layer) if fits and (_fits_inside(layer) or layer.in_channels < LANES) else None
 
     def of_row(self, x: torch.Tensor) -> torch.Tensor:
         """See `LayerOfSeries`."""
@@ -112,10 +108,9 @@ class _Windows(torch.autograd.Function):
         windows = (length - kernel) // stride + 1
         about = Windows(kernel * inputs, stride * inputs, outputs)
         y = torch.empty((samples, outputs, 1, windows), dtype=x.dtype, memory_format=torch.channels_last)
+        products = layer_kernel("window_products", about)
         tensors = (rows, weight.permute(2, 1, 0).contiguous(), bias, y)
-        layer_kernel("window_products", about)(
-            samples, windows, length * inputs, *(tensor.data_ptr() for tensor in tensors)
-        )
+        products(samples, windows, length * inputs, *(tensor.data_ptr() for tensor in tensors))
         ctx.about, ctx.stride, ctx.padding, ctx.length = about, stride, padding, x.shape[3]
         ctx.save_for_backward(rows, weight)
         return y
