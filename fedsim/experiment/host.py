@@ -45,8 +45,8 @@ __all__ = [
 ]
 
 MOST_WORKERS = 1024
-MOST_TIMES = 4
-"""As long as with kernels, a round takes without them (docs/kernels.md); most take less."""
+TIMES = "1 to 4 times (a GRU: up to 10 times)"
+"""As long as with kernels, as docs/kernels.md has measured it."""
 CHECKPOINT_INTERVAL_S = 30.0
 """Real seconds between checkpoints: what a kill costs at most, beside the waves that are under way."""
 
@@ -132,7 +132,7 @@ class Training:
         workers = "1 worker" if self.workers == 1 else f"{self.workers} workers"
         said = f"{self.choice.name}, {workers}, {self.precision} on {self.torch_device}, as {self.choice.reason}"
         why = why_no_kernels() if self.torch_device == "cpu" else None
-        return said if why is None else f"{said}; by PyTorch alone, in up to {MOST_TIMES} times the time, as {why}"
+        return said if why is None else f"{said}; by PyTorch alone, which takes {TIMES} as long, as {why}"
 
 
 @dataclass(frozen=True)
