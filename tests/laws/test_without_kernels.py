@@ -8,7 +8,6 @@ import sys
 from collections.abc import Callable, Iterator
 from itertools import product
 from pathlib import Path
-from types import SimpleNamespace
 
 import digit_runs
 import pytest
@@ -54,8 +53,7 @@ def forgotten() -> Iterator[Callable[[], None]]:
 @pytest.fixture
 def no_kernels(forgotten: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """LLVM is not there, and nobody may ask for what it makes."""
-    monkeypatch.setattr(processor, "llvmlite", None)
-    monkeypatch.setattr(processor, "llvm", None)
+    monkeypatch.setattr(processor, "_LACK", "llvmlite is not installed")
     monkeypatch.setattr(machine_code, "Program", None)
     yield
     monkeypatch.undo()
@@ -124,17 +122,20 @@ def test_kernels_can_be_switched_off(forgotten: Callable[[], None], monkeypatch:
     monkeypatch.delenv(OFF)
     forgotten()
     assert word == f"{instruction_set()}+kernels=none"
-    monkeypatch.setattr(processor, "llvm", None)
-    monkeypatch.setattr(processor, "llvmlite", None)
+    monkeypatch.setattr(processor, "_LACK", "llvmlite is not installed")
     forgotten()
     assert (instruction_set(), why_no_kernels()) == (word, MISSING)
 
 
-def test_an_llvm_that_is_too_old_is_none(forgotten: Callable[[], None], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_llvmlite_that_is_too_old_is_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """As one that another package has brought, for which nobody has asked pip to look."""
-    monkeypatch.setattr(processor, "llvm", None)
-    monkeypatch.setattr(processor, "llvmlite", SimpleNamespace(__version__="0.43.0"))
-    assert why_no_kernels() == MISSING.replace("llvmlite is not installed", "llvmlite 0.43.0 is too old")
+    (tmp_path / "llvmlite/binding").mkdir(parents=True)
+    (tmp_path / "llvmlite/__init__.py").write_text("__version__ = '0.43.0'")
+    (tmp_path / "llvmlite/binding/__init__.py").write_text("")
+    code = "from fedsim.learning.kernels import machine_code, processor\nprint(processor.why_no_kernels())"
+    monkeypatch.setenv("PYTHONPATH", f"{tmp_path}:{ROOT}")
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == MISSING.replace("llvmlite is not installed", "llvmlite 0.43.0 is too old") + "\n"
     assert "llvmlite >= {}.{}\n".format(*OLDEST) in (ROOT / "setup.cfg").read_text("utf-8")
 
 

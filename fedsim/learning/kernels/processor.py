@@ -25,11 +25,14 @@ from pathlib import Path
 
 import torch
 
+_LACK: str | None = None
 try:
     import llvmlite
     import llvmlite.binding as llvm
 except ImportError:
-    llvmlite = llvm = None
+    llvm, _LACK = None, "llvmlite is not installed"
+except OSError:
+    llvm, _LACK = None, "the library of llvmlite cannot be loaded"
 
 __all__ = [
     "OFF",
@@ -48,8 +51,8 @@ OFF = "FEDSIM_NO_KERNELS"
 """A variable of the environment: set to anything, it says that PyTorch is to compute all."""
 OLDEST = 0, 45
 """Version of llvmlite; an older one may have come with another package."""
-if llvmlite is not None and tuple(map(int, llvmlite.__version__.split(".")[:2])) < OLDEST:
-    llvm = None
+if llvm is not None and tuple(map(int, llvmlite.__version__.split(".")[:2])) < OLDEST:
+    llvm, _LACK = None, f"llvmlite {llvmlite.__version__} is too old"
 _WAY_OUT = "pip install 'fedsim-industrial[kernels]'"
 _ARCH_PRCTL, _ARCH_REQ_XCOMP_PERM, _XFEATURE_XTILEDATA = 158, 0x1023, 18
 """Of Linux on x86-64: a system call, what it is asked for, and for which registers."""
@@ -151,10 +154,7 @@ def _features() -> set[str]:
 def _why_no_llvm() -> str | None:
     if os.environ.get(OFF):
         return f"{OFF} is set"
-    if llvm is None:
-        version = "" if llvmlite is None else f" {llvmlite.__version__}"
-        return f"llvmlite{version} is {'too old' if version else 'not installed'} ({_WAY_OUT})"
-    return None
+    return _LACK and f"{_LACK} ({_WAY_OUT})"
 
 
 def why_no_kernels() -> str | None:
