@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import math
-import os
 import re
 from collections.abc import Callable, Iterable
 from pathlib import Path
@@ -18,7 +17,7 @@ import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 from annotated_types import Ge
-from pydantic import AfterValidator, BaseModel, ConfigDict, InstanceOf, ValidationError
+from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
 from fedsim.errors import UserError
 from fedsim.experiment.result_columns import Columns
@@ -51,15 +50,7 @@ def _file_name(text: str) -> str:
     return text
 
 
-def _path_text(text: str) -> str:
-    if b"\0" in os.fsencode(text):  # which refuses half a character
-        raise ValueError("must hold no null character")
-    return text
-
-
 Line = Annotated[str, AfterValidator(_shown_as_it_is)]
-PathText = Annotated[InstanceOf[str], AfterValidator(_path_text)]
-"""As any path, it may hold bytes that are no UTF-8."""
 
 
 class _Part(BaseModel):
@@ -75,7 +66,7 @@ class _Row(_Part):
     seed: int
     cut_short: Line | None = None
     learning_rates: list[Line] = []
-    final_weights: dict[Line, PathText] = {}
+    final_weights: dict[Line, Line] = {}
     sim_time_s: NonNegative = 0.0
     real_seconds: NonNegative = 0.0
     rounds: Annotated[int, Ge(0)] = 0
@@ -109,7 +100,7 @@ class _Manifest(_Part):
     outputs: Annotated[int, Ge(1)] | None = None
     run: Annotated[str, AfterValidator(_file_name)] = "0" * 32
     at_work: _Process | None = None
-    store: PathText = "store"
+    store: Line = "store"
     numeric_family: Line | None = None
     executor: _Executor | None = None
     classes: Annotated[int, Ge(1)] | None = None

@@ -7,8 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from fedsim.data.dataset import FederatedDataset
-from fedsim.errors import UserError
-from fedsim.files import shown
 from fedsim.kernel.streams import Stream, Streams
 from fedsim.learning.batches import Seen
 from fedsim.learning.forcing import Forcer
@@ -184,18 +182,7 @@ class GraphLearner(Learner):
                 self._forcer.look_up(one)
         self._soon.clear()
         found: list[dict[str, Any]] = [handle.value for handle in handles]
-        for metrics in found:
-            self._check_classes(metrics.get("confusion"))
         return found
-
-    def _check_classes(self, counts: Sequence[int] | None) -> None:
-        """Raise `UserError` for counts of other classes than the data set has: a store may hold anything."""
-        data, largest = self._dataset, max((*counts[::3], *counts[1::3])) if counts else -1
-        if largest >= (data.classes or 0):
-            raise UserError(
-                f"{shown(self._store.folder)}: has an evaluation with class number {largest}, and data set "
-                f"{data.name!r} has {data.classes or 0} classes; choose another store with --store"
-            )
 
     def keep_final(self, model: Model) -> dict[str, str]:
         """Force the model's parts and keep them for ever."""

@@ -30,7 +30,6 @@ from fedsim.learning.operations.operation import Value
 from fedsim.learning.store_folder import ELSEWHERE, StoreFolder
 from fedsim.learning.stored_values import (
     Damaged,
-    Impossible,
     Index,
     check_tensors,
     index_bytes,
@@ -81,8 +80,8 @@ class Store:
             self.all_metrics = self._read_all_metrics()
             """By name: what the store had when it was opened, and what has been added since."""
             self._index = self._read_own_index()
-        self._metrics_file = _LineFile(self._metrics_path)
         self._ledger_file = _LineFile(folder / "ledger" / f"{run}.jsonl")
+        self._metrics_file = _LineFile(self._metrics_path)
 
     def labelled(self, label: str, files: TensorFiles) -> Self:
         """The same run's view for another label, in another executor's hands."""
@@ -121,7 +120,8 @@ class Store:
         try:
             handle.value = self._files.load(content, handle)
         except ValueError as error:
-            raise _unlike_a_store(Path(self._tensor_file(name)), f"is not that part of the model ({error})") from None
+            problem = f"is not that part of the model ({error}), and fits its digest all the same"
+            raise UserError(f"{shown(Path(self._tensor_file(name)))}: {problem}; {ELSEWHERE}") from None
         self.log({"event": "loaded", "key": handle.node.key, "output": handle.output})
         return True
 
@@ -226,8 +226,6 @@ class Store:
                     if path not in damaged:
                         self._tell(f"{shown(path)}:{number}: {damage}; what it held is computed again")
                     damaged.setdefault(path, []).append(line)
-                except Impossible as problem:
-                    raise _unlike_a_store(path, f"line {number} {problem}") from None
         if lines := damaged.get(self._metrics_path):
             self._take_out(lines)
         return found
@@ -240,10 +238,7 @@ class Store:
         write_atomically(path, b"\n".join(line for line in lines if line not in damaged))
 
     def _put_aside(self, path: Path, damage: Damaged) -> None:
-        try:
-            place = self._place.put_aside(path)
-        except FileNotFoundError:  # another run that shares the store has been quicker
-            return
+        place = self._place.put_aside(path)
         self._tell(f"{shown(path)}: {damage}; what it held is computed again, and it is {shown(place)} now")
 
 
@@ -256,14 +251,7 @@ def _name(handle: Handle) -> str:
 def _read_index(path: Path) -> Index | None:
     """None when it is not there."""
     content = read_own_file(path)
-    try:
-        return None if content is None else read_index(path.stem, content)
-    except Impossible as problem:
-        raise _unlike_a_store(path, str(problem)) from None
-
-
-def _unlike_a_store(path: Path, problem: str) -> UserError:
-    return UserError(f"{shown(path)}: {problem}, and fits its digest all the same, so no fedsim wrote it; {ELSEWHERE}")
+    return None if content is None else read_index(path.stem, content)
 
 
 def _complete_lines(path: Path) -> list[bytes]:

@@ -10,6 +10,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Collection
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 
@@ -30,7 +31,8 @@ from fedsim.learning.stored_values import NAME
 __all__ = ["ELSEWHERE", "WEIGHTS", "StoreFolder", "check_store"]
 
 MARK, LOCK, DAMAGED = "store.json", "lock", "damaged"
-FORMAT, VERSION = "fedsim-store", 2
+CONTENT = {"format": "fedsim-store", "version": 2}
+"""Of the mark."""
 OWN_FILES = {
     "metrics": re.compile(r"[^/]+\.jsonl"),
     "ledger": re.compile(r"[^/]+\.jsonl"),
@@ -46,80 +48,38 @@ ELSEWHERE = "choose another store with --store, or another folder with --out"
 
 def check_store(folder: Path) -> None:
     """Raise `UserError` when *folder*, which need not be there yet, cannot be a store. Nothing is written."""
-    try:
+    with suppress(OSError, ValueError):  # the latter: a null character
         _is_marked(folder)
-        places = [folder, *(folder / name for name in (*OWN_FILES, DAMAGED))]
-    except (OSError, ValueError):  # the latter: a null character
-        places = [folder]
-    for place in places:
-        if problem := why_no_folder(place):
-            raise UserError(f"{problem}; choose another store with --store")
+    if problem := why_no_folder(folder):
+        raise UserError(f"{problem}; choose another store with --store")
 
 
 def _is_marked(folder: Path) -> bool:
     """Whether *folder* is a store already; False when it is not there, or empty.
 
     Raises `UserError` when it is something else, or a store of another version, or when something else stands where a
-    store has its files; `OSError` when that cannot be seen.
+    store has its folders; `OSError` when that cannot be seen.
     """
     try:
-        names = set(os.listdir(folder))
+        names = os.listdir(folder)
     except FileNotFoundError:
         return False
     mark = read_own_file(folder / MARK)  # after its neighbours, which are made later
     if mark is None:
         for name in sorted(names):
-            if not _is_of_a_beginning(folder / name):
-                raise UserError(_why_no_store(folder, names, name))
+            if name != LOCK and scratch_of(name) != MARK:  # which a killed run may have left before it made the mark
+                problem = f"is not empty and is no store (it has {shown(Path(name))})"
+                raise UserError(f"{shown(folder)} {problem}; {ELSEWHERE}")
         return False
-    _check_version(folder / MARK, mark)
-    for name, own in OWN_FILES.items():
-        _check_files(folder / name, own)
-    _check_folder(folder / DAMAGED)
-    _check_file(folder / LOCK)
-    return True
-
-
-def _is_of_a_beginning(path: Path) -> bool:
-    """Whether it is what there is before a store has its mark: the lock, or of another run that begins just now."""
-    if path.name == LOCK:
-        return why_not_own_file(path) is None and path.stat().st_size == 0
-    return scratch_of(path.name) == MARK
-
-
-def _why_no_store(folder: Path, names: set[str], stranger: str) -> str:
-    if names >= OWN_FILES.keys():
-        return (
-            f"{shown(folder)} was written by an earlier version of fedsim, whose values carry no digests, so damage "
-            f"would go unnoticed; {ELSEWHERE}"
-        )
-    return f"{shown(folder)} is not empty and is no store (it has {shown(Path(stranger))}); {ELSEWHERE}"
-
-
-def _check_version(path: Path, mark: bytes) -> None:
     try:
-        found = json.loads(mark)
+        is_ours = json.loads(mark) == CONTENT
     except (ValueError, RecursionError):
-        found = None
-    if not isinstance(found, dict) or found.get("format") != FORMAT or type(found.get("version")) is not int:
-        raise UserError(f"{shown(path)}: is not readable as the mark of a store; {ELSEWHERE}")
-    if found["version"] != VERSION:
-        raise UserError(
-            f"{shown(path)}: is the mark of a store of version {found['version']}, and this fedsim has stores of "
-            f"version {VERSION}; {ELSEWHERE}"
-        )
-
-
-def _check_files(folder: Path, own: re.Pattern[str]) -> None:
-    _check_folder(folder)
-    for entry in list(os.scandir(folder)) if folder.exists() else []:
-        if own.fullmatch(entry.name) and not entry.is_file(follow_symlinks=False):
-            _check_file(Path(entry.path))
-
-
-def _check_file(path: Path) -> None:
-    if kind := why_not_own_file(path):
-        raise UserError(f"{shown(path)}: is {kind}, and a store keeps a regular file there; {ELSEWHERE}")
+        is_ours = False
+    if not is_ours:
+        raise UserError(f"{shown(folder / MARK)}: is not the mark of a store of this version of fedsim; {ELSEWHERE}")
+    for name in (*OWN_FILES, DAMAGED):
+        _check_folder(folder / name)
+    return True
 
 
 def _check_folder(folder: Path) -> None:
@@ -144,8 +104,7 @@ class StoreFolder:
         path.mkdir(parents=True, exist_ok=True)
         with self.lock:
             if not _is_marked(path):  # nobody else can make it one now
-                content = json.dumps({"format": FORMAT, "version": VERSION}) + "\n"
-                write_atomically(path / MARK, content.encode())
+                write_atomically(path / MARK, f"{json.dumps(CONTENT)}\n".encode())
             sweep_scratch(path, MARK.__eq__)
             for name, own in OWN_FILES.items():
                 (path / name).mkdir(exist_ok=True)

@@ -12,16 +12,13 @@ import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from itertools import pairwise
 from typing import Any
 
-from fedsim.learning.operations.evaluate import METRICS, MOST_CLASSES_COUNTED
 from fedsim.learning.operations.operation import Value
 
 __all__ = [
     "NAME",
     "Damaged",
-    "Impossible",
     "Index",
     "check_tensors",
     "index_bytes",
@@ -31,8 +28,6 @@ __all__ = [
     "with_digest",
 ]
 
-ROUNDING = 1e-9  # of a mean of clients' accuracies
-MOST_SAMPLES = 2**53  # that a float counts
 NAME = re.compile(r"[0-9a-f]{32}-[0-9a-f]{8}-[^/\0]+")
 """A value's name: its key, its plan and which output it is."""
 _as_text = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
@@ -40,10 +35,6 @@ _as_text = json.JSONEncoder(sort_keys=True, separators=(",", ":")).encode
 
 class Damaged(Exception):
     """Not what was written: says what is wrong, in words that follow the file's name."""
-
-
-class Impossible(Exception):
-    """What was written, as its digest says, and still no such value: says why, in words that follow the file's name."""
 
 
 # -- tensors ----------------------------------------------------------------------------------------------------------
@@ -95,51 +86,11 @@ def metrics_line(name: str, metrics: Value) -> dict[str, Any]:
 
 
 def read_metrics(line: bytes) -> tuple[str, Value]:
-    """The name and the metrics in a line. Raises `Damaged` or `Impossible` when there are none."""
+    """The name and the metrics in a line. Raises `Damaged` when there are none."""
     row = _row(line)
     name, metrics = row.get("key"), row.get("value")
     _check_digest(row.get("digest"), [name, metrics])
-    if not isinstance(name, str) or not NAME.fullmatch(name):
-        raise Impossible("is no name of a value")
-    if type(metrics) in (int, float) and not name.endswith(f"-{METRICS}"):
-        return name, metrics
-    if not isinstance(metrics, dict):
-        raise Impossible("has metrics that are no numbers")
-    is_evaluation = name.endswith(f"-{METRICS}")
-    numbers = {metric: value for metric, value in metrics.items() if not is_evaluation or metric != "confusion"}
-    if not {type(number) for number in numbers.values()} <= {int, float, type(None)}:
-        raise Impossible("has metrics that are no numbers")
-    if is_evaluation:
-        _check_evaluation(numbers, metrics.get("confusion"))
-    return name, metrics
-
-
-def _check_evaluation(metrics: Mapping[str, float | None], counts: object) -> None:
-    """Raise `Impossible` unless an evaluation can come to these numbers, and to the *counts*, if there are any."""
-    accuracy = metrics.get("accuracy")
-    if accuracy is not None and not 0 <= accuracy <= 1:
-        raise Impossible(f"has accuracy={accuracy}, which must be from 0 to 1")
-    for metric, value in metrics.items():
-        if value is not None and value < 0:
-            raise Impossible(f"has {metric}={value}, which must not be below 0")
-    if counts is not None:
-        _check_counts(counts, metrics)
-
-
-def _check_counts(counts: object, metrics: Mapping[str, Any]) -> None:
-    """Raise `Impossible` unless *counts* can be the ``confusion`` of an evaluation with these *metrics*."""
-    if not isinstance(counts, list) or len(counts) % 3 or any(type(number) is not int for number in counts):
-        raise Impossible("has a confusion that is no list of triples of whole numbers")
-    pairs, numbers = list(zip(counts[::3], counts[1::3], strict=True)), counts[2::3]
-    labels_are_known = all(0 <= label < MOST_CLASSES_COUNTED for pair in pairs for label in pair)
-    if not labels_are_known or not all(1 <= number <= MOST_SAMPLES for number in numbers):
-        raise Impossible("has a confusion with a class, or a number of samples, that cannot be")
-    if any(later <= earlier for earlier, later in pairwise(pairs)):
-        raise Impossible("has a confusion whose classes do not ascend")
-    right = sum(number for (true, predicted), number in zip(pairs, numbers, strict=True) if true == predicted)
-    samples, accuracy = metrics.get("samples"), metrics.get("accuracy")
-    if not samples or sum(numbers) != samples or accuracy is None or abs(right / samples - accuracy) > ROUNDING:
-        raise Impossible(f"has a confusion that does not fit accuracy={accuracy} and samples={samples}")
+    return str(name), metrics
 
 
 # -- the index --------------------------------------------------------------------------------------------------------
@@ -169,17 +120,10 @@ def index_bytes(run: str, index: Index) -> bytes:
 
 
 def read_index(run: str, content: bytes) -> Index:
-    """The index of the run called *run*. Raises `Damaged` or `Impossible` when *content* is none."""
+    """The index of the run called *run*. Raises `Damaged` when *content* is none."""
     row = _row(content)
     _check_digest(row.pop("digest", None), [run, row])
-    try:
-        index = Index(**row)
-        lists = all(isinstance(frontier, list) for frontier in index.frontiers.values())
-        if lists and all(NAME.fullmatch(name) for name in index.names):
-            return index
-    except (TypeError, AttributeError):
-        pass
-    raise Impossible("is no index of a store")
+    return Index(**row)
 
 
 def _row(text: bytes) -> dict[str, Any]:

@@ -38,7 +38,6 @@ from fedsim.learning.operations.extract import FEATURES, LABELS, SAMPLES, SEMANT
 from fedsim.learning.operations.keep import Keep
 from fedsim.learning.operations.operation import Operation
 from fedsim.learning.store import Store
-from fedsim.learning.stored_values import with_digest
 from fedsim.learning.training import TrainingSettings
 from fedsim.models.char_cnn import CharCnn
 from fedsim.models.fedgs_cnn import FedgsCnn
@@ -356,32 +355,3 @@ def test_stored_rows_come_back_as_they_were(model: str, kind: type[TorchExecutor
     assert events[-6:] == ["checkpoint", *["loaded"] * 4, "checkpoint"]
     for name, handle in first.items():
         assert all(torch.equal(handle.value[key], values) for key, values in second[name].value.items())
-
-
-FORGERIES: dict[str, tuple[Callable[[TensorDict], TensorDict], str]] = {
-    "a row less": (lambda rows: {name: values[1:].clone() for name, values in rows.items()}, "needed"),
-    "other features": (lambda rows: rows | {FEATURES: rows[FEATURES][:, 1:].clone()}, "'features' is float32"),
-    "features in a square": (lambda rows: rows | {FEATURES: rows[FEATURES][:, None]}, "'features' is float32"),
-    "labels that are no numbers of a class": (
-        lambda rows: rows | {LABELS: rows[LABELS].float()},
-        "'labels' is float32",
-    ),
-    "a class that is none": (lambda rows: rows | {LABELS: rows[LABELS] + CLASSES}, "a label is not from 0 to 3"),
-    "a class below all": (lambda rows: rows | {LABELS: rows[LABELS] - CLASSES}, "a label is not from 0 to 3"),
-    "no samples": (lambda rows: {FEATURES: rows[FEATURES], LABELS: rows[LABELS]}, "it has 2 tensors, and 3 are needed"),
-    "other samples": (lambda rows: rows | {SAMPLES: rows[SAMPLES][:, :, 1:].clone()}, "'samples' is float32"),
-}
-
-
-@pytest.mark.parametrize("which", ["again", "moved", "kept", "new"])
-@pytest.mark.parametrize(("forge", "message"), FORGERIES.values(), ids=FORGERIES)
-def test_stored_rows_that_cannot_be_those_are_refused(
-    which: str, forge: Callable[[TensorDict], TensorDict], message: str, tmp_path: Path
-) -> None:
-    table = MODELS["mlp"]()
-    executor = Serial(table, data(table))
-    handle = stored(executor, table, tmp_path)[which]
-    (path,) = (tmp_path / "tensors").glob(f"{handle.node.key}-*-semantics.safetensors")
-    path.write_bytes(b"".join(with_digest(path.stem, executor.dump(forge(handle.value)))))
-    with pytest.raises(UserError, match=rf"{path.name}: is not that part of the model \(.*{message}"):
-        stored(executor, table, tmp_path)

@@ -8,13 +8,11 @@ EVALUATED = "fedsim/learning/executors/evaluated.py"
 CONFUSION = "fedsim/metrics/confusion.py"
 CHOSEN = "fedsim/metrics/chosen.py"
 SPREAD = "fedsim/learning/spread.py"
-STORED = "fedsim/learning/stored_values.py"
 FITTING = "fedsim/scenario/chosen_metrics.py"
 TABLES = "fedsim/viz/chosen_tables.py"
 TEST_EVALUATED = "tests/learning/test_evaluated.py"
 TEST_SERIAL = "tests/learning/test_serial_executor.py"
 TEST_CONFUSION = "tests/metrics/test_confusion.py"
-TEST_STORES = "tests/learning/test_damaged_stores.py"
 TEST_FITTING = "tests/scenario/test_chosen_metrics.py"
 FIGURES = "fedsim/viz/confusion_figures.py"
 TEST_FIGURES = "tests/viz/test_confusion_figures.py"
@@ -127,14 +125,6 @@ FAULTS = (
         (TEST_CONFUSION,),
     ),
     Fault(
-        "counts need not fit the accuracy",
-        STORED,
-        " or abs(right / samples - accuracy) > ROUNDING",
-        "",
-        (TEST_STORES,),
-    ),
-    Fault("counts may be of any class", STORED, "0 <= label < MOST_CLASSES_COUNTED", "True", (TEST_STORES,)),
-    Fault(
         "the word of a scenario on what is sound is passed over",
         FITTING,
         "if (name := evaluate.sound_class) is None:",
@@ -168,13 +158,6 @@ FAULTS = (
         "if counts is not None and in_vain < len(rounds):",
         "if counts is not None:",
         ("tests/experiment/test_remarks_after.py",),
-    ),
-    Fault(
-        "a store's classes are believed",
-        "fedsim/learning/graph_learner.py",
-        "if largest >= (data.classes or 0):",
-        "if False:",
-        (TEST_STORES,),
     ),
     Fault(
         "newcomers' errors have no unit",

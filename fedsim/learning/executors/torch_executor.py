@@ -90,8 +90,7 @@ class TorchExecutor(Executor):
         tables = [tables] if isinstance(tables, ModelTable) else tables
         self._tables = {table.digest: table for table in tables}
         self._dataset = dataset
-        flat = {digest for digest, table in self._tables.items() if self.trainer_of(table).flat_features}
-        self._expected = Expected(self._tables, dataset, self._dtype, flat=flat)
+        self._expected = Expected(self._tables, self._dtype)
         self._pool = self._gather(workers)
         self.lookahead = 2 * self._pool.workers if self._pool.workers > 1 else 0
         self._tickets: dict[Node, Any] = {}

@@ -101,8 +101,6 @@ class Trainer(ABC):
     """The first one is the default."""
     together: ClassVar[bool] = False
     """Whether the trainings of a wave go through their steps side by side, as a rule."""
-    flat_features: ClassVar[bool] = False
-    """Whether features are vectors, whatever shape the model's own have."""
 
     @abstractmethod
     def __init__(self, table: ModelTable, dataset: FederatedDataset, torch_device: str, precision: str) -> None:
