@@ -7,21 +7,16 @@ was killed; or a bug: with a traceback), 2 the input is wrong, 130 interrupted.
 from __future__ import annotations
 
 import argparse
-import contextlib
 import io
 import os
 import re
 import sys
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, TextIO
 
 from fedsim.cli import compare, completion, describe, draw, listing, new, plot, run, schema, validate
 from fedsim.cli.arguments import reason
 from fedsim.cli.unknown import unknown_command, unknown_word
 from fedsim.errors import RunFailedError, UserError
-
-if TYPE_CHECKING:
-    from _typeshed import SupportsWrite
 
 __all__ = ["main"]
 
@@ -36,14 +31,12 @@ def main(argv: Sequence[str] | None = None) -> int:
     standard error; anything else that goes wrong is a bug, and travels on.
     """
     words = list(sys.argv[1:] if argv is None else argv)
-    _open_what_is_closed()
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):  # what it has no letters for is written as an escape
             stream.reconfigure(errors="backslashreplace")
     try:
         status = _execute(words)
         sys.stdout.flush()
-        _let_go(sys.stderr)
     except UserError as error:
         return _ended(2, str(error))
     except RunFailedError as error:
@@ -53,40 +46,25 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt as interrupt:
         return _ended(130, str(interrupt) or "interrupted")
     except BrokenPipeError:  # whoever read the output has seen enough: `fedsim list | head`
-        for stream in (sys.stdout, sys.stderr):
-            _let_go(stream)
+        _let_go_of_output()
         return 0
     except OSError as error:
+        _let_go_of_output()
         return _ended(1, reason(error))
     return status
 
 
 def _ended(status: int, message: str) -> int:
-    """Say why, if somebody reads it."""
-    with contextlib.suppress(OSError):
-        sys.stderr.write(f"fedsim: {_shown(message)}\n")
-    for stream in (sys.stdout, sys.stderr):
-        _let_go(stream)
+    sys.stderr.write(f"fedsim: {_shown(message)}\n")
     return status
 
 
-def _let_go(stream: TextIO) -> None:
-    """Let what nobody reads any more go nowhere, or Python would complain of it at its end."""
+def _let_go_of_output() -> None:
+    """Let what standard output cannot take go nowhere, or Python would complain of it at its end."""
     try:
-        stream.flush()
+        sys.stdout.flush()
     except OSError:
-        nowhere = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(nowhere, stream.fileno())
-        os.close(nowhere)
-
-
-def _open_what_is_closed() -> None:
-    """Make a closed stream (``>&-``) one that leads nowhere, so that no file of a run gets its number."""
-    while (number := os.open(os.devnull, os.O_RDWR)) <= 2:
-        pass
-    os.close(number)
-    sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115  # for good
-    sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _shown(message: str) -> str:
@@ -99,8 +77,7 @@ def _shown(message: str) -> str:
 def _execute(words: list[str]) -> int:
     parser, commands = _parser()
     if not words:
-        with contextlib.suppress(OSError):
-            parser.print_help(sys.stderr)
+        parser.print_help(sys.stderr)
         return 2
     command = next((word for word in words if not word.startswith("-")), None)
     if command is not None and command not in commands:
@@ -118,7 +95,7 @@ def _execute(words: list[str]) -> int:
 
 
 def _parser() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParser]]:
-    parser: argparse.ArgumentParser = _Parser(
+    parser = argparse.ArgumentParser(
         prog="fedsim",
         description="What does this federated-learning protocol cost and yield on this industrial network?",
         epilog=_EPILOG,
@@ -130,13 +107,6 @@ def _parser() -> tuple[argparse.ArgumentParser, dict[str, argparse.ArgumentParse
     for module in _COMMANDS:
         module.add_to(commands)
     return parser, commands.choices
-
-
-class _Parser(argparse.ArgumentParser):
-    """Raises `OSError` when its help cannot be written, which argparse keeps to itself."""
-
-    def print_help(self, file: SupportsWrite[str] | None = None) -> None:
-        (file or sys.stdout).write(self.format_help())
 
 
 class _Columns(argparse.HelpFormatter):

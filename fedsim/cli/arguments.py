@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import math
 from pathlib import Path
 from typing import TypeAlias
 
@@ -15,7 +14,6 @@ __all__ = [
     "add_run_folders",
     "add_scenario",
     "at_least_one",
-    "positive_seconds",
     "reason",
     "whole_numbers",
     "words",
@@ -104,21 +102,6 @@ def at_least_one(text: str) -> int:
     if number < 1:
         raise argparse.ArgumentTypeError(f"{text!r} must be a whole number of at least 1, as in 2")
     return number
-
-
-def positive_seconds(text: str) -> float:
-    """A number of seconds above zero; ``inf`` is allowed.
-
-    >>> positive_seconds("0.5")
-    0.5
-    """
-    try:
-        seconds = float(text)
-    except ValueError:
-        seconds = math.nan
-    if not seconds > 0:
-        raise argparse.ArgumentTypeError(f"{text!r} must be a number of seconds above 0, as in 30")
-    return seconds
 
 
 def reason(error: OSError) -> str:

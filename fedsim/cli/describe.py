@@ -81,19 +81,9 @@ def _execute(arguments: argparse.Namespace) -> int:
         facts, materials = describe(scenario, most_hops=arguments.most_hops or MOST_HOPS)
     save = None if folder is None else partial(_save, scenario, facts, materials, folder)
     del materials  # where nobody asks for figures, tables have its room
-    broken: BrokenPipeError | None = None
-    try:
-        _print_facts(facts)
-    except BrokenPipeError as error:  # whoever read the tables has seen enough, and still wants the files
-        broken = error
+    _print_facts(facts)
     if save is not None:
-        try:
-            paths = save()
-        except OSError as error:
-            raise UserError(f"cannot write into {printable(str(folder))}: {error.strerror or error}") from None
-        sys.stderr.writelines(f"{printable(str(path))}\n" for path in paths)
-    if broken is not None:
-        raise broken
+        sys.stderr.writelines(f"{printable(str(path))}\n" for path in save())
     return 0
 
 

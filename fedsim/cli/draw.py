@@ -62,9 +62,6 @@ def _execute(arguments: argparse.Namespace) -> int:
     if problem := why_no_folder(path.parent):
         raise UserError(f"--out: {problem}; choose another place for the picture")
     results = None if arguments.run is None else load_results(arguments.run)
-    try:
-        draw_scenario(scenario, path, results, colour=arguments.colour)
-    except OSError as error:
-        raise UserError(f"cannot write {path}: {error.strerror or error}") from None
+    draw_scenario(scenario, path, results, colour=arguments.colour)
     sys.stdout.write(f"{path}\n")
     return 0

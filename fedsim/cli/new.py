@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import contextlib
 import os
 import re
 import sys
@@ -32,7 +31,7 @@ def add_to(commands: Commands) -> None:
 
 def _execute(arguments: argparse.Namespace) -> int:
     from fedsim.experiment.shell import command_line
-    from fedsim.files import shown, why_no_folder
+    from fedsim.files import shown, why_no_folder, write_atomically
     from fedsim.scenario.scalars import printable
     from fedsim.scenario.scenario_name import check_name
 
@@ -47,12 +46,9 @@ def _execute(arguments: argparse.Namespace) -> int:
         raise UserError(f"there is no folder {shown(path.parent)} to put {path.name} into; make it first")
     if problem := why_no_folder(path.parent):
         raise UserError(f"{problem}; choose another folder")
-    try:
-        _write_new(path, starter(str(path), name))
-    except FileExistsError:
-        raise UserError(f"{shown(path)} is there already, and stays as it is; choose another name") from None
-    except OSError as error:
-        raise UserError(f"cannot write {shown(path)}: {error.strerror or error}") from None
+    if os.path.lexists(path):
+        raise UserError(f"{shown(path)} is there already, and stays as it is; choose another name")
+    write_atomically(path, starter(str(path), name).encode())
     sys.stdout.write(f"{printable(str(path))}\nLook at it, then: {command_line(['fedsim', 'run', str(path)])}\n")
     return 0
 
@@ -74,16 +70,3 @@ def starter(file: str, name: str) -> str:
         "runs/plant": f"runs/{name}",
     }
     return re.sub("|".join(own), lambda found: own[found[0]], text)
-
-
-def _write_new(path: Path, text: str) -> None:
-    """Write a file that is not there yet, whole or not at all."""
-    with open(path, "x", encoding="utf-8", newline="\n") as file:
-        try:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        except BaseException:  # a full disk, an interrupt
-            with contextlib.suppress(OSError):
-                path.unlink()
-            raise

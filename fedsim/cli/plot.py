@@ -51,17 +51,13 @@ def _execute(arguments: argparse.Namespace) -> int:
     if problem := why_no_folder(folder):
         raise UserError(f"{problem}; choose another folder with --out")
     remarks = []
-    try:
-        paths = save_figures(results, folder, arguments.format)
-        for number, (result, name) in enumerate(zip(results, run_names(results), strict=True), start=1):
-            which = f"network-{number}" if len(results) > 1 else "network"
-            try:
-                paths.append(draw_run(result, folder / f"{which}.{arguments.format}", name))
-            except UserError as error:  # the tables are enough for all other figures
-                remarks.append(f"fedsim: the network of {printable(str(result.folder))} is not drawn: {error}\n")
-    except OSError as error:
-        problem = f"cannot write figures into {printable(str(folder))}: {error.strerror or error}"
-        raise UserError(problem) from None
+    paths = save_figures(results, folder, arguments.format)
+    for number, (result, name) in enumerate(zip(results, run_names(results), strict=True), start=1):
+        which = f"network-{number}" if len(results) > 1 else "network"
+        try:
+            paths.append(draw_run(result, folder / f"{which}.{arguments.format}", name))
+        except UserError as error:  # the tables are enough for all other figures
+            remarks.append(f"fedsim: the network of {printable(str(result.folder))} is not drawn: {error}\n")
     sys.stdout.writelines(f"{printable(str(path))}\n" for path in paths)
     sys.stderr.writelines(remarks)
     return 0

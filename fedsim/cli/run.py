@@ -12,7 +12,6 @@ from fedsim.cli.arguments import (
     add_overrides,
     add_scenario,
     at_least_one,
-    positive_seconds,
     reason,
     whole_numbers,
 )
@@ -84,7 +83,7 @@ def add_to(commands: Commands) -> None:
     parser.add_argument(
         "--checkpoint-interval-s",
         metavar="S",
-        type=positive_seconds,
+        type=float,
         help="Real seconds between checkpoints, which are what a kill can cost; 30 without this option. After a "
         "checkpoint that has taken more than a second, at least four times as long as that.",
     )
@@ -104,7 +103,7 @@ def _execute(arguments: argparse.Namespace) -> int:
     from fedsim.experiment.run import run
     from fedsim.experiment.shell import command_line
 
-    scenario = _scenario(arguments)
+    scenario, interval_s = _scenario(arguments), arguments.checkpoint_interval_s
     try:
         with progress(quiet=arguments.quiet) as display:
             results = run(
@@ -116,7 +115,7 @@ def _execute(arguments: argparse.Namespace) -> int:
                 workers=arguments.workers,
                 torch_device=arguments.torch_device,
                 precision=arguments.precision,
-                checkpoint_interval_s=arguments.checkpoint_interval_s or CHECKPOINT_INTERVAL_S,
+                checkpoint_interval_s=CHECKPOINT_INTERVAL_S if interval_s is None else interval_s,
                 observer=display,
             )
     except KeyboardInterrupt:

@@ -89,7 +89,7 @@ class HostOptions:
             )
         if type(self.checkpoint_interval_s) not in (int, float) or not self.checkpoint_interval_s > 0:
             raise UserError(
-                f"checkpoint_interval_s={self.checkpoint_interval_s!r} must be a positive number of seconds"
+                f"--checkpoint-interval-s: {self.checkpoint_interval_s!r} must be a number of seconds above 0, as in 30"
             )
 
 

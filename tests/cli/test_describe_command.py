@@ -8,7 +8,6 @@ import math
 import re
 import subprocess
 import sys
-from argparse import Namespace
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -19,7 +18,6 @@ from rich.console import Console
 from scenario_texts import write_scenario
 from small_worlds import NO_CONTENTION, NO_TIME, scenario, simulated
 
-from fedsim.cli import describe as describe_command
 from fedsim.cli import main
 from fedsim.cli.tables import show_cells
 from fedsim.experiment.describe import MOST_HOPS, describe, plain
@@ -274,28 +272,6 @@ def test_the_folder_gets_the_numbers_and_the_figures(tmp_path: Path, capsys: Cap
     facts = json.loads((out / "describe.json").read_text("utf-8"))
     assert facts == plain(describe(load(tmp_path / "scenario.yaml"))[0])
     assert "| data " in said.out and "describe.json" not in said.out
-
-
-@pytest.mark.long
-def test_files_are_written_although_nobody_reads_the_tables(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As with `fedsim describe plant.yaml --out here | head`."""
-
-    def gone(_: object) -> None:
-        raise BrokenPipeError
-
-    monkeypatch.setattr(describe_command, "_print", gone)
-    wanted = Namespace(
-        scenario=write_scenario(tmp_path),
-        overrides=[],
-        out=tmp_path / "out",
-        most_hops=None,
-        links=[],
-        all_data=False,
-        most_nodes=100,
-    )
-    with pytest.raises(BrokenPipeError):
-        describe_command._execute(wanted)
-    assert (tmp_path / "out" / "describe.json").is_file() and (tmp_path / "out" / "sheet.png").is_file()
 
 
 def test_numbers_without_samples_have_sizes_to_show_only(tmp_path: Path) -> None:

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import errno
 import re
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -115,15 +113,3 @@ def test_a_name_that_cannot_be_is_one_message_and_no_file(
     assert error.startswith("fedsim: ") and error.count("\n") == 1 and said in error
     assert sorted(folder.rglob("*")) == before
     assert (folder / "there.yaml").read_text() == "mine"
-
-
-def test_a_full_disk_leaves_no_half_of_a_file(
-    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    def full(*_: Any, **__: Any) -> None:
-        raise OSError(errno.ENOSPC, "No space left on device")
-
-    monkeypatch.setattr("os.fsync", full)
-    assert main(["new", "plant"]) == 2
-    assert capsys.readouterr().err == "fedsim: cannot write plant.yaml: No space left on device\n"
-    assert list(folder.iterdir()) == []

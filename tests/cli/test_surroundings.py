@@ -26,7 +26,6 @@ from fedsim.cli.progress import progress
 from fedsim.data import cache
 from fedsim.data.raw_dataset import RawDataset
 from fedsim.experiment import run as running
-from fedsim.experiment.progress.lines import Lines
 from fedsim.learning.executors.workers import Workers
 
 Capture = pytest.CaptureFixture[str]
@@ -187,60 +186,22 @@ def test_quiet_hides_what_libraries_warn_of(recwarn: pytest.WarningsRecorder) ->
 # -- streams ----------------------------------------------------------------------------------------------------------
 
 
-class Full:
-    """A stream on a full disk."""
-
-    def write(self, text: str) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-
-    def flush(self) -> None:
-        pass
-
-
-def test_progress_that_cannot_be_written_ends_no_run() -> None:
-    Lines(Full()).tell("Executor: serial")  # type: ignore[arg-type]
-
-
-STREAMS = {"no standard output": ">&-", "no standard error": "2>&-", "neither": ">&- 2>&-", "no reader": "| true"}
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("missing", mostly_long(STREAMS, now=["neither"]))  # each is a whole process
-def test_a_run_does_not_need_its_streams(missing: str) -> None:
+def test_a_run_does_not_need_a_reader_of_its_tables() -> None:
     environment = {**os.environ, "LC_ALL": "C", "TMPDIR": "/nowhere", "PYTHONUTF8": "0"}
-    command = (
-        f"set -o pipefail; {sys.executable} -m fedsim run scenario.yaml --out out --no-training {STREAMS[missing]}"
-    )
+    command = f"set -o pipefail; {sys.executable} -m fedsim run scenario.yaml --out out --no-training | true"
     done = subprocess.run(["bash", "-c", command], env=environment, capture_output=True, text=True)
     assert done.returncode == 0
     assert "Traceback" not in done.stderr and "rror" not in done.stderr
     assert json.loads(Path("out/manifest.json").read_bytes())["status"] == "finished"
 
 
-FULL_DISKS = {
-    "fedsim --help": "> /dev/full",
-    "fedsim run --help": "> /dev/full",
-    "fedsim --version": "> /dev/full",
-    "fedsim validate scenario.yaml": "> /dev/full",
-    "fedsim": "2> /dev/full",
-    "fedsim run": "2> /dev/full",
-}
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("unbuffered", ["", "1"])
-@pytest.mark.parametrize("command", mostly_long(FULL_DISKS, now=["fedsim run --help", "fedsim"]))
-def test_what_cannot_be_written_is_one_message_at_most(command: str, unbuffered: str) -> None:
-    """Also where Python would complain at its end, of what it holds and cannot write."""
-    environment = {**os.environ, "PYTHONUNBUFFERED": unbuffered}
-    fedsim = command.replace("fedsim", f"{sys.executable} -m fedsim")
-    done = subprocess.run(
-        ["bash", "-c", f"{fedsim} {FULL_DISKS[command]}"], env=environment, capture_output=True, text=True
-    )
-    if FULL_DISKS[command] == "> /dev/full":
-        assert (done.returncode, done.stderr) == (1, "fedsim: No space left on device\n")
-    else:
-        assert (done.returncode, done.stdout) == (2, "")
+def test_what_cannot_be_written_is_one_message() -> None:
+    """Python does not complain at its end, too, of what it holds and cannot write."""
+    line = f"{sys.executable} -m fedsim validate scenario.yaml > /dev/full"
+    done = subprocess.run(["bash", "-c", line], capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (1, "fedsim: No space left on device\n")
 
 
 # -- interrupts -------------------------------------------------------------------------------------------------------

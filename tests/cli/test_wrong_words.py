@@ -173,6 +173,10 @@ WORDS: dict[str, tuple[list[str], str]] = {
     "comparing a file": (["compare", "plant.yaml"], "plant.yaml is no run folder: it has no manifest.json"),
     "comparing any folder": (["compare", "runs"], "runs is no run folder: it has no manifest.json"),
     "plotting any folder": (["plot", "runs"], "runs is no run folder: it has no manifest.json"),
+    "no time between checkpoints": (
+        ["run", "plant.yaml", "--checkpoint-interval-s", "0"],
+        "--checkpoint-interval-s: 0.0 must be a number of seconds above 0, as in 30",
+    ),
     "numbers in a folder": (
         ["compare", "runs/fine", "--csv", "runs"],
         "--csv: cannot write runs: it is a folder",
@@ -238,10 +242,6 @@ ARGUMENTS: dict[str, tuple[list[str], str]] = {
     "an unknown precision": (
         ["run", "plant.yaml", "--precision", "float16"],
         "argument --precision: invalid choice: 'float16' (choose from ...float32..., ...float64..., ...bfloat16...)",
-    ),
-    "no time between checkpoints": (
-        ["run", "plant.yaml", "--checkpoint-interval-s", "0"],
-        "argument --checkpoint-interval-s: '0' must be a number of seconds above 0, as in 30",
     ),
     "a target in percent": (
         ["compare", "runs/plant", "--target", "90"],

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import errno
 import io
 import itertools
-import os
-import sys
 
 import pytest
 from rich.console import Console
@@ -74,55 +71,6 @@ def test_lines_keep_their_distance_and_the_last_round_is_always_told() -> None:
     assert told[-1] == 100
     assert 3 <= len(told) <= 2 + 100 / apart
     assert all(later - earlier >= apart for earlier, later in itertools.pairwise(told[:-1]))
-
-
-class Closed(io.StringIO):
-    """A pipe whose reader has seen enough after a line."""
-
-    def write(self, text: str) -> int:
-        if self.getvalue():
-            raise BrokenPipeError
-        return super().write(text)
-
-
-def test_lines_that_nobody_reads_any_more_end_no_run() -> None:
-    stream, clock = Closed(), Clock()
-    lines = Lines(stream, clock)
-    lines.begin(FEDAVG, 1, Stop(rounds=3), clients=80)
-    for number in (1, 2, 3):
-        clock.now_s += LINE_INTERVAL_S
-        lines.round_done(FEDAVG, 1, round_number(number))
-    lines.end(FEDAVG, 1)
-    assert stream.getvalue() == "fedavg seed 1: begins with 80 clients\n"
-
-
-class Terminal(io.StringIO):
-    """One that may be closed under those who write to it."""
-
-    closes_at = 0
-    writes = 0
-
-    def isatty(self) -> bool:
-        return True
-
-    def write(self, text: str) -> int:
-        self.writes += 1
-        if self.writes > self.closes_at:
-            raise OSError(errno.EIO, os.strerror(errno.EIO))
-        return super().write(text)
-
-
-@pytest.mark.parametrize("closes_at", [0, 1, 3])
-def test_a_terminal_that_is_closed_ends_no_run(closes_at: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    terminal = Terminal()
-    terminal.closes_at = closes_at
-    monkeypatch.setattr(sys, "stderr", terminal)
-    monkeypatch.setenv("TERM", "xterm")
-    with progress(quiet=False) as display:
-        display.begin(FEDAVG, 1, Stop(rounds=40), clients=80)
-        display.round_done(FEDAVG, 1, round_number(20))
-        display.end(FEDAVG, 1)
-    assert isinstance(display, Bars) and terminal.writes == closes_at + 1
 
 
 def test_the_last_round_is_told_once() -> None:

@@ -51,8 +51,8 @@ FAULTS = (
     Fault(
         "a script on a pipe is full of progress",
         SURROUNDINGS,
-        "if progress and sys.stderr is not None",
-        "if sys.stderr is not None",
+        "Lines(sys.stderr) if progress else",
+        "Lines(sys.stderr) if progress is None or progress else",
         (TEST_PROGRESS,),
     ),
     Fault(

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
-from typing import Any, TextIO
+from typing import TextIO
 
 from fedsim.experiment.progress.display import Display, OneRun
 
-__all__ = ["LINE_INTERVAL_S", "Lines", "WhileRead"]
+__all__ = ["LINE_INTERVAL_S", "Lines"]
 
 LINE_INTERVAL_S = 2.0  # at most one line in so many real seconds
 
@@ -20,7 +20,7 @@ class Lines(Display):
 
     def __init__(self, stream: TextIO, now: Callable[[], float] = time.monotonic) -> None:
         super().__init__(now)
-        self._stream = WhileRead(stream)
+        self._stream = stream
         self._written = ""
 
     def tell(self, text: str) -> None:
@@ -42,34 +42,3 @@ class Lines(Display):
         self._written = line
         self._stream.write(line + "\n")
         self._stream.flush()
-
-
-class WhileRead:
-    """A stream that is written to for as long as it can be: progress that nobody reads any more ends no run.
-
-    Its reader may have gone, its disk be full, its terminal closed.
-    """
-
-    def __init__(self, stream: TextIO) -> None:
-        self._stream = stream
-        self._is_read = True
-
-    def write(self, text: str) -> int:
-        """Write it, unless nobody reads any more."""
-        if self._is_read:
-            try:
-                return self._stream.write(text)
-            except OSError:
-                self._is_read = False
-        return len(text)
-
-    def flush(self) -> None:
-        """Flush it, unless nobody reads any more."""
-        if self._is_read:
-            try:
-                self._stream.flush()
-            except OSError:
-                self._is_read = False
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._stream, name)

@@ -5,10 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TextIO, cast
 
 from fedsim.experiment.progress.display import Display
-from fedsim.experiment.progress.lines import Lines, WhileRead
+from fedsim.experiment.progress.lines import Lines
 
 __all__ = ["display_for", "in_notebook"]
 
@@ -28,16 +27,16 @@ def display_for(progress: bool | None) -> Iterator[Display]:
         notebook = NotebookBars()
         with notebook.shown():
             yield notebook
-    elif sys.stderr is not None and sys.stderr.isatty():
+    elif sys.stderr.isatty():
         from rich.console import Console
 
         from fedsim.experiment.progress.bars import Bars
 
-        bars = Bars(Console(file=cast(TextIO, WhileRead(sys.stderr))))
+        bars = Bars(Console(stderr=True))
         with bars.shown():
             yield bars
     else:
-        yield Lines(sys.stderr) if progress and sys.stderr is not None else Display()
+        yield Lines(sys.stderr) if progress else Display()
 
 
 def in_notebook() -> bool:

@@ -110,7 +110,8 @@ class Worker:
             raise _not_started(error) from None
         self._owner = os.getpid()
         _ALIVE.add(self)
-        _flush()  # or what waits to be printed would be printed twice
+        for stream in (sys.stdout, sys.stderr):  # or what waits to be printed would be printed twice
+            stream.flush()
         with uninterrupted(), _no_warning_of_threads():
             self._pid: int | None = _forked()
             if self._pid == 0:
@@ -192,8 +193,8 @@ def _work_and_leave(
         gc.freeze()  # else looking for garbage would copy the pages that it shares
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that forked it decides
         signal.signal(signal.SIGTERM, signal.SIG_DFL)
-        with contextlib.suppress(OSError):  # of its own, for another thread may have locked those that were here
-            sys.stdout, sys.stderr = (os.fdopen(number, "w", buffering=1, closefd=False) for number in (1, 2))
+        # Streams of its own, for another thread may have locked those that were here.
+        sys.stdout, sys.stderr = (os.fdopen(number, "w", buffering=1, closefd=False) for number in (1, 2))
         for other in others:  # else a worker would keep the pipe of another one open after their master's end
             other.close()
         torch.set_num_threads(1)
@@ -256,9 +257,3 @@ def _receive(connection: Connection, orders: queue.SimpleQueue[bytes]) -> None:
             orders.put(connection.recv_bytes())
     except (EOFError, OSError):
         os._exit(0)
-
-
-def _flush() -> None:
-    for stream in (sys.stdout, sys.stderr):
-        if stream is not None:
-            stream.flush()
