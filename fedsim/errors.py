@@ -31,11 +31,6 @@ class Flaw(Exception):
 class RunFailedError(Exception):
     """A run was ended from outside, with nothing wrong in it: the message says by what. Exit status 1."""
 
-    def __init__(self, problem: str, *, lost: bool = False) -> None:
-        super().__init__(problem)
-        self.lost = lost
-        """Whether nothing is left with which the run could go on."""
-
 
 class Misfit(UserError, ValueError):
     """A `UserError` about one key of the settings at hand: *key* is the way there, ``("links", 2, "rate_bps")``.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import re
+import shlex
 import sys
 from importlib import resources
 from pathlib import Path
@@ -30,7 +31,6 @@ def add_to(commands: Commands) -> None:
 
 
 def _execute(arguments: argparse.Namespace) -> int:
-    from fedsim.experiment.shell import command_line
     from fedsim.files import shown, why_no_folder, write_atomically
     from fedsim.scenario.scalars import printable
     from fedsim.scenario.scenario_name import check_name
@@ -49,7 +49,7 @@ def _execute(arguments: argparse.Namespace) -> int:
     if os.path.lexists(path):
         raise UserError(f"{shown(path)} is there already, and stays as it is; choose another name")
     write_atomically(path, starter(str(path), name).encode())
-    sys.stdout.write(f"{printable(str(path))}\nLook at it, then: {command_line(['fedsim', 'run', str(path)])}\n")
+    sys.stdout.write(f"{printable(str(path))}\nLook at it, then: {shlex.join(['fedsim', 'run', str(path)])}\n")
     return 0
 
 
@@ -59,14 +59,13 @@ def starter(file: str, name: str) -> str:
     >>> starter("halls/north.yaml", "north").splitlines()[2]
     '#   fedsim validate halls/north.yaml      # is everything right?'
     """
-    from fedsim.experiment.shell import command_line
     from fedsim.scenario.yaml_writer import yaml_text
 
     text = resources.files("fedsim.cli").joinpath("starter.yaml").read_text(encoding="utf-8")
     own = {
         "# plant:": f"# {name}:",
         "name: plant": yaml_text({"name": name}).rstrip(),  # in quotes where it is 123 or null
-        "plant.yaml": command_line([file]),
+        "plant.yaml": shlex.join([file]),
         "runs/plant": f"runs/{name}",
     }
     return re.sub("|".join(own), lambda found: own[found[0]], text)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -101,7 +102,6 @@ def _execute(arguments: argparse.Namespace) -> int:
     from fedsim.cli.tables import show_comparison, show_paper_table
     from fedsim.experiment.host import CHECKPOINT_INTERVAL_S
     from fedsim.experiment.run import run
-    from fedsim.experiment.shell import command_line
 
     scenario, interval_s = _scenario(arguments), arguments.checkpoint_interval_s
     try:
@@ -121,7 +121,7 @@ def _execute(arguments: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         raise KeyboardInterrupt(f"interrupted; go on with: {_command_to_resume(arguments)}") from None
     except RunFailedError as error:
-        raise error if error.lost else _failed(str(error), arguments) from error
+        raise _failed(str(error), arguments) from error
     except MemoryError as error:
         raise _failed("there is not enough memory for it", arguments) from error
     except OSError as error:  # the disk is full, or gone
@@ -131,7 +131,7 @@ def _execute(arguments: argparse.Namespace) -> int:
         show_paper_table(scenario.paper_table, results)
     if not arguments.quiet:
         sys.stdout.flush()
-        folder = command_line([str(results.folder)])
+        folder = shlex.join([str(results.folder)])
         nothing_new = "" if display.saw_a_run else " (it was there already: nothing was run)"
         sys.stderr.write(f"Results: {folder}{nothing_new}\nDraw figures: fedsim plot {folder}\n")
     return 0
@@ -174,7 +174,6 @@ def _failed(said: str, arguments: argparse.Namespace) -> RunFailedError:
 
 
 def _command_to_resume(arguments: argparse.Namespace) -> str:
-    from fedsim.experiment.shell import command_line
 
     words: list[str] = arguments.words
-    return command_line(["fedsim", *words, *([] if "--resume" in words else ["--resume"])])
+    return shlex.join(["fedsim", *words, *([] if "--resume" in words else ["--resume"])])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import resource
+import shlex
 import sys
 import uuid
 from collections.abc import Mapping
@@ -18,7 +19,6 @@ from fedsim.experiment.at_work import here
 from fedsim.experiment.host import Host, numeric_family
 from fedsim.experiment.read_results import AGAIN
 from fedsim.experiment.run_folder import RunFolder
-from fedsim.experiment.shell import command_line
 from fedsim.learning.executors.choice import PRECISIONS, TORCH_DEVICES
 from fedsim.models.table import ModelTable
 from fedsim.scenario.build import Materials
@@ -98,7 +98,7 @@ def _way_out(before: Mapping[str, Any]) -> str:
     usual = {"--torch-device": TORCH_DEVICES[0], "--precision": PRECISIONS[0]}
     words = ["--executor", executor["name"]]
     words += [word for option, value in options.items() if value != usual[option] for word in (option, value)]
-    return f"go on with {command_line(words)}, or {elsewhere}"
+    return f"go on with {shlex.join(words)}, or {elsewhere}"
 
 
 def take_peaks(manifest: dict[str, Any]) -> None:

@@ -108,7 +108,6 @@ class ResultTables:
     def _append_transfers(self, transfers: pd.DataFrame) -> None:
         table = pa.Table.from_pandas(transfers, preserve_index=False)
         if self._transfers is None:
-            self.folder.check_still_there()
             self._file = self._scratch.open("wb")  # a path could also be taken for an address
             self._transfers = pq.ParquetWriter(self._file, table.schema)
         self._transfers.write_table(table)

@@ -152,7 +152,6 @@ def _run_all(
             if seed != materials.seed:
                 materials = gather_materials(scenario, seed)
             for protocol in scenario.protocols:
-                folder.check_still_there()  # or its store would be made anew
                 with set_aside():
                     row = _run_one(scenario, protocol, materials, learners, tables, observer)
                     tables.save()

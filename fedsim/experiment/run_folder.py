@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import shlex
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Self
@@ -13,10 +14,9 @@ import pandas as pd
 from filelock import FileLock, Timeout
 from pydantic import ValidationError
 
-from fedsim.errors import RunFailedError, UserError
+from fedsim.errors import UserError
 from fedsim.experiment.at_work import LOCK, why_busy
 from fedsim.experiment.read_results import read_manifest
-from fedsim.experiment.shell import command_line
 from fedsim.files import sweep_scratch, why_no_folder, write_atomically
 from fedsim.scenario.document import KeyPath, dotted
 from fedsim.scenario.load import checked, written_out
@@ -73,18 +73,16 @@ class RunFolder:
         if asked is None and not inside and not self.finished:
             raise UserError(
                 f"the run in {self._shown} has its store outside of its folder; if that is right, add "
-                f"{command_line(['--store', str(begun)])}, or choose another folder with --out"
+                f"{shlex.join(['--store', str(begun)])}, or choose another folder with --out"
             )
         return begun
 
     def save_manifest(self) -> None:
         """Put ``manifest`` on disk."""
-        self.check_still_there()
         write_atomically(self.path / "manifest.json", (json.dumps(self.manifest, indent=2) + "\n").encode())
 
     def save_table(self, name: str, table: pd.DataFrame) -> None:
         """Write a table as CSV (``.csv``) or Parquet (``.parquet``); equal tables, equal CSV bytes."""
-        self.check_still_there()
         path = self.path / name
         if path.suffix == ".csv":
             write_atomically(path, table.to_csv(index=False, lineterminator="\n").encode())
@@ -96,7 +94,6 @@ class RunFolder:
             for part in (*reversed(self.path.parents), self.path):
                 part.mkdir(exist_ok=True)
             self._lock.acquire(timeout=0)
-            self._lock_file = os.stat(self.path / LOCK)
         except Timeout:
             raise self._busy(f"another run is at work in {self._shown}; wait for it") from None
         except OSError as error:
@@ -112,11 +109,7 @@ class RunFolder:
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
-        try:
-            if isinstance(error, OSError):
-                self.check_still_there()
-        finally:
-            self._lock.release()  # the file stays: unlinking it would let two others lock two different files
+        self._lock.release()  # the file stays: unlinking it would let two others lock two different files
 
     def _look(self) -> None:
         """Read the manifest, if there is one. Raises `UserError` when this run is not to go on in this folder."""
@@ -154,17 +147,6 @@ class RunFolder:
 
     def _busy(self, problem: str) -> UserError:
         return UserError(f"{problem}, or choose another folder with --out")
-
-    def check_still_there(self) -> None:
-        """Raise `RunFailedError` when the folder that was locked is not there any more, or is another one."""
-        try:
-            if os.path.samestat(os.stat(self.path / LOCK), self._lock_file):
-                return
-        except OSError:
-            pass
-        raise RunFailedError(
-            f"{self._shown} was removed or moved while the run was at work in it; run the scenario again", lost=True
-        )
 
     def _unusable(self, error: OSError) -> UserError:
         return UserError(f"{self._shown} cannot be a run folder ({error.strerror}); choose another one with --out")

@@ -6,7 +6,6 @@ import configparser
 import errno
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -100,25 +99,6 @@ def test_a_finished_run_can_be_read_where_nothing_can_be_written(
     assert capsys.readouterr().err == (
         "fedsim: out cannot be written to (Read-only file system); choose another folder with --out\n"
     )
-
-
-@pytest.mark.parametrize("recreated", [False, True])
-def test_a_folder_that_is_removed_under_a_run_is_not_made_again(
-    recreated: bool, capsys: Capture, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    simulate = running.simulate
-
-    def removes(*arguments: Any) -> None:
-        simulate(*arguments)
-        shutil.rmtree("out")
-        if recreated:
-            Path("out").mkdir()
-
-    monkeypatch.setattr(running, "simulate", removes)
-    assert fedsim_run("--quiet") == 1
-    said = "fedsim: out was removed or moved while the run was at work in it; run the scenario again\n"
-    assert capsys.readouterr().err == said
-    assert not list(Path("out").glob("*"))
 
 
 @pytest.mark.parametrize("known", [False, True])

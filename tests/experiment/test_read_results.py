@@ -13,8 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 from small_worlds import scenario
 from tiers import mostly_long
@@ -82,36 +80,22 @@ def a_link_to(target: str) -> Callable[[Path], None]:
 
 
 MANIFESTS: dict[str, tuple[bytes | Callable[[Path], None], str]] = {
-    "empty": (b"", "run/manifest.json is not readable as a manifest" + AGAIN),
     "half": (b'{"status": "fini', "run/manifest.json is not readable as a manifest" + AGAIN),
-    "a list": (b"[]", "run/manifest.json is not readable as a manifest" + AGAIN),
-    "a number": (b"NaN", "run/manifest.json is not readable as a manifest" + AGAIN),
     "brackets": (b"[" * 100_000, "run/manifest.json is not readable as a manifest" + AGAIN),
-    "digits": (b"9" * 100_000, "run/manifest.json is not readable as a manifest" + AGAIN),
-    "zeros": (bytes(100), "run/manifest.json is not readable as a manifest" + AGAIN),
     "another encoding": (
         b'{"a": "\xff"}',
         "run/manifest.json:1: is not UTF-8 text (byte 0xff); save the file as UTF-8",
     ),
     "too large": (b" " * 20_000_001, "run/manifest.json: is too large: a manifest is at most 20 MB"),
-    "a folder": (a_folder, "run/manifest.json: is a folder; the path of a manifest is needed"),
     "a pipe": (a_pipe, "run/manifest.json: is a pipe, and a manifest must be a regular file; save its content in one"),
-    "without end": (
-        a_link_to("/dev/zero"),
-        "run/manifest.json: is a device, and a manifest must be a regular file; save its content in one",
-    ),
     "a link to itself": (
         a_link_to("manifest.json"),
         "run/manifest.json: cannot be read (Too many levels of symbolic links)",
     ),
-    "a link to nothing": (
-        a_link_to("nowhere"),
-        "run/manifest.json: there is no such file: the link leads to 'nowhere', which is not there",
-    ),
 }
 
 
-@pytest.mark.parametrize("said", mostly_long(MANIFESTS, now=["half", "brackets", "too large", "without end"]))
+@pytest.mark.parametrize("said", MANIFESTS)
 def test_a_manifest_that_is_none(said: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     content, message = MANIFESTS[said]
     path = folder / "manifest.json"
@@ -130,54 +114,15 @@ KEYS: dict[str, tuple[str, object]] = {
     "a scenario with a terminal escape": ("scenario", "\x1b[2J"),
     "another status": ("status", "done"),
     "a run that leads elsewhere": ("run", "../../elsewhere"),
-    "a run without a name": ("run", ""),
-    "a store that is a number": ("store", 3),
-    "a store of nothing": ("store", None),
     "endless seconds": ("real_seconds", math.inf),
-    "seconds that are none": ("real_seconds", math.nan),
-    "seconds below nothing": ("real_seconds", -1.0),
-    "classes in words": ("classes", "ten"),
-    "no classes": ("classes", 0),
-    "memory in words": ("peak_memory_bytes", "much"),
-    "memory of workers in words": ("worker_peak_memory_bytes", "much"),
     "an executor that is a name": ("executor", "serial"),
-    "an executor without a name": ("executor", {"torch_device": "cpu", "precision": "float32"}),
-    "an executor of a terminal escape": (
-        "executor",
-        {"name": "\x1b[2J", "torch_device": "cpu", "precision": "float32"},
-    ),
-    "a family that is a number": ("numeric_family", 3),
-    "a processor that is a number": (
-        "executor",
-        {"name": "serial", "torch_device": "cpu", "precision": "float32", "processor": 3},
-    ),
-    "an executor without a worker": (
-        "executor",
-        {"name": "serial", "torch_device": "cpu", "precision": "float32", "workers": 0},
-    ),
     "a store with a null character": ("store", "a\0b"),
-    "a worker without a host": ("at_work", {"process": 3}),
-    "deep nesting": ("scenario", [[[[]]]]),
-    "runs that took less than no time": ("runs", [{"protocol": "fedavg", "seed": 1, "real_seconds": -1.0}]),
-    "runs that took no number of seconds": ("runs", [{"protocol": "fedavg", "seed": 1, "sim_time_s": math.nan}]),
     "runs without a seed": ("runs", [{"protocol": "fedavg"}]),
-    "weights with a null character": ("runs", [{"protocol": "fedavg", "seed": 1, "final_weights": {"a": "a\0b"}}]),
-    "runs that are none": ("runs", None),
-    "runs of numbers": ("runs", [1]),
-    "runs without a protocol": ("runs", [{"seed": 1}]),
-    "runs of half a seed": ("runs", [{"protocol": "fedavg", "seed": 1.5}]),
-    "runs of a terminal escape": ("runs", [{"protocol": "\x1b[2J", "seed": 1}]),
-    "runs that ended in a list": ("runs", [{"protocol": "fedavg", "seed": 1, "cut_short": []}]),
-    "a learning rate that is no key": ("runs", [{"protocol": "fedavg", "seed": 1, "learning_rates": [0.1]}]),
-    "remarks of a terminal escape": ("remarks", ["\x1b[2J"]),
-    "a remark that is no list": ("remarks", "it got worse"),
-    "samples of no size": ("sample_shape", [0]),
-    "outputs in words": ("outputs", "ten"),
     "weights that are none": ("runs", [{"protocol": "fedavg", "seed": 1, "final_weights": [1]}]),
 }
 
 
-@pytest.mark.parametrize("said", mostly_long(KEYS, now=list(KEYS)[::3]))
+@pytest.mark.parametrize("said", KEYS)
 def test_a_manifest_with_something_else_in_it(said: str, folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
     key, value = KEYS[said]
     path = folder / "manifest.json"
@@ -187,9 +132,7 @@ def test_a_manifest_with_something_else_in_it(said: str, folder: Path, capsys: p
         assert refusal(words, capsys).startswith(message)
 
 
-@pytest.mark.parametrize(
-    "key", mostly_long(["run", "store", "real_seconds", "peak_memory_bytes", "executor", "model"], now=["run"])
-)
+@pytest.mark.parametrize("key", ["run", "store"])
 def test_a_manifest_that_lacks_what_can_be_done_without(key: str, folder: Path) -> None:
     path = folder / "manifest.json"
     manifest = json.loads(path.read_bytes())
@@ -198,19 +141,14 @@ def test_a_manifest_that_lacks_what_can_be_done_without(key: str, folder: Path) 
     assert run(scenario({"seeds": [1, 2]}), out=folder, resume=True).manifest["status"] == "finished"
 
 
-@pytest.mark.parametrize(
-    "gone",
-    mostly_long([["numeric_family"], ["numeric_family", "executor"]], now=[["numeric_family", "executor"]]),
-    ids=str,
-)
 def test_a_manifest_that_does_not_say_its_arithmetic(
-    gone: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.chdir(tmp_path)
     learning = {"learn": True, "data": {"name": "digits"}, "model": {"name": "softmax"}, "topology.devices": 2}
     path = run(scenario({**learning, "stop": {"rounds": 1}}), out="run", workers=1).folder / "manifest.json"
     manifest = json.loads(path.read_bytes())
-    path.write_text(json.dumps({key: manifest[key] for key in manifest if key not in gone} | {"status": "running"}))
+    path.write_text(json.dumps(manifest | {"numeric_family": None, "status": "running"}))
     message = "run/manifest.json has lost its numeric_family" + AGAIN
     assert refusal(["run", "run/scenario.yaml", "--out", "run", "--resume"], capsys) == message
 
@@ -238,10 +176,7 @@ def test_a_scenario_that_is_no_file(
 CUT: dict[str, Callable[[bytes], bytes]] = {
     "empty": lambda content: b"",
     "half": lambda content: content[: len(content) // 2],
-    "zeros": lambda content: bytes(len(content)),
     "text": lambda content: b"hello\nworld, this is\nno, table, at all\n",
-    "brackets": lambda content: b"[" * 100_000,
-    "commas": lambda content: b"," * 100_000,
     "quotes": lambda content: b'"' * 100_001,
 }
 
@@ -270,44 +205,21 @@ def test_a_table_that_is_no_file(
 
 SPOILT: dict[str, tuple[str, Callable[[pd.DataFrame], pd.DataFrame], str]] = {
     "no rows": ("summary.csv", lambda table: table[:0], "no rows"),
-    "no links": ("links.csv", lambda table: table[:0], "no rows"),
     "no protocol": ("summary.csv", lambda table: table.drop(columns="protocol"), "no column protocol"),
-    "no time": ("rounds.parquet", lambda table: table.drop(columns="sim_time_s"), "no column sim_time_s"),
-    "numbers for protocols": ("rounds.parquet", lambda table: table.assign(protocol=3), "protocol=3"),
     "a terminal escape": ("summary.csv", lambda table: table.assign(protocol="\x1b[2J"), r"protocol='\x1b[2J'"),
-    "another accounting": ("summary.csv", lambda table: table.assign(accounting="mine"), "accounting='mine'"),
     "another direction": ("links.csv", lambda table: table.assign(direction="up"), "direction='up'"),
     "half a seed": ("rounds.parquet", lambda table: table.assign(seed=1.5), "seed is no whole number"),
     "words for bytes": ("summary.csv", lambda table: table.assign(uplink_bytes="many"), "uplink_bytes is no number"),
-    "words for errors": ("summary.csv", lambda table: table.assign(rmse="many"), "rmse is no number"),
-    "words for rounds": ("summary.csv", lambda table: table.assign(rounds="many"), "rounds is no number"),
     "endless time": (
         "rounds.parquet",
         lambda table: table.assign(sim_time_s=math.inf),
         "sim_time_s is below 0 or infinite",
     ),
-    "fewer bytes than none": ("links.csv", lambda table: table.assign(bytes=-1.0), "bytes is below 0 or infinite"),
     "a row that is missing": ("links.csv", lambda table: table[:-1], "rows are missing, or stand twice"),
     "a row that stands twice": (
         "links.csv",
         lambda table: pd.concat([table[:-1], table[:1]]),
         "rows are missing, or stand twice",
-    ),
-    "two thousand columns": (
-        "links.csv",
-        lambda table: pd.concat([table, pd.DataFrame(0, table.index, map(str, range(2_000)))], axis=1),
-        "too many columns",
-    ),
-    "two thousand columns in Parquet": (
-        "rounds.parquet",
-        lambda table: pd.concat([table, pd.DataFrame(0, table.index, map(str, range(2_000)))], axis=1),
-        "2016 columns",
-    ),
-    "words for a recall": ("summary.csv", lambda table: table.assign(recall_sound="all"), "recall_sound is no number"),
-    "an endless share": (
-        "rounds.parquet",
-        lambda table: table.assign(macro_f1=math.inf),
-        "macro_f1 is below 0 or infinite",
     ),
     "an error below 0": (
         "rounds.parquet",
@@ -317,7 +229,7 @@ SPOILT: dict[str, tuple[str, Callable[[pd.DataFrame], pd.DataFrame], str]] = {
 }
 
 
-@pytest.mark.parametrize("said", mostly_long(SPOILT, now=list(SPOILT)[::2]))
+@pytest.mark.parametrize("said", SPOILT)
 def test_a_table_of_something_else(said: str, folder: Path) -> None:
     name, spoil, reason = SPOILT[said]
     table: pd.DataFrame = spoil(getattr(load_results(folder), TABLES[name]))
@@ -328,18 +240,6 @@ def test_a_table_of_something_else(said: str, folder: Path) -> None:
     with pytest.raises(UserError) as refused:
         getattr(Results(folder), TABLES[name])
     assert str(refused.value) == f"run/{name} is no table of a run ({reason}){AGAIN}"
-
-
-@pytest.mark.long
-def test_a_small_file_of_a_hundred_million_rows_is_not_unpacked(folder: Path) -> None:
-    column = pa.DictionaryArray.from_arrays(pa.array([0] * 1_000_000, pa.int8()), pa.array(["fedavg"]))
-    table = pa.table({"protocol": column})
-    with pq.ParquetWriter(folder / "rounds.parquet", table.schema) as writer:
-        for _ in range(100):
-            writer.write_table(table)
-    assert (folder / "rounds.parquet").stat().st_size < 1_000_000
-    with pytest.raises(UserError, match=r"\(100000000 rows in [0-9]+ bytes\)"):
-        _ = Results(folder).rounds
 
 
 def test_what_no_run_knows_is_a_number_all_the_same(folder: Path) -> None:
@@ -404,7 +304,7 @@ def test_chosen_metrics_of_a_model_that_diverged_are_read(folder: Path) -> None:
 
 
 def test_damaged_counts_are_told_before_anything_is_shown(folder: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    COUNTS.assign(count=0).to_csv(folder / "confusion.csv", index=False)
+    COUNTS.assign(count=-1).to_csv(folder / "confusion.csv", index=False)
     assert refusal(["compare", "run"], capsys).startswith("run/confusion.csv is no table of a run")
     assert not capsys.readouterr().out
 
@@ -423,9 +323,7 @@ def test_counts_are_read_as_they_were_written(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
-        ({"count": 0}, "of 256 classes at most, each pair has at least one sample"),
         ({"count": 1.5}, "count is no whole number"),
-        ({"true_index": 256}, "of 256 classes at most"),
         ({"predicted_index": -1}, "predicted_index is below 0"),
         ({"test_set": "mine"}, "test_set='mine'"),
         ({"true": "a\nb"}, "true="),
