@@ -243,7 +243,7 @@ def _faults_of_targets(data: FederatedDataset, samples: int) -> Iterable[str]:
     elif len(y) and not 0 <= y.min() <= y.max() < data.classes:
         yield f"labels run from {y.min()} to {y.max()}, not from 0 to {data.classes - 1}"
     if data.class_names and len(data.class_names) != data.classes:
-        yield f"there are {len(data.class_names)} names for {data.classes} classes"
+        yield f"there are {len(data.class_names)} names for {data.classes or 'no'} classes"
     if data.sound_class is not None and not 0 <= data.sound_class < (data.classes or 0):
         yield f"sound_class={data.sound_class} is none of {data.classes or 0} classes"
     if data.target is not None and data.classes is not None:

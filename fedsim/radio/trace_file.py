@@ -10,20 +10,18 @@ columns are passed over, unless their names are nearly those above. Leaves out o
 
 from __future__ import annotations
 
-import codecs
 import difflib
 import hashlib
 import math
 from array import array
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from functools import lru_cache, partial
-from itertools import chain
+from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from fedsim.errors import Flaw, some
-from fedsim.files import no_text, open_text_file, shown
+from fedsim.files import read_text_file, shown
 from fedsim.lines import Lines, open_csv
 from fedsim.quick import check_work
 from fedsim.settings import LARGEST, SMALLEST
@@ -37,7 +35,6 @@ EVERYBODY = "*"
 WHAT = "a trace"
 MOST_BYTES = 100_000_000
 MOST_BYTES_IN_SECONDS = 30_000_000
-CHUNK_BYTES = 2**20
 LONGEST_ROW = 100_000
 """Characters: a few words and numbers, and whatever else a table has."""
 MOST_DB = 300.0
@@ -75,17 +72,7 @@ class TraceFile:
 
 def digest(path: Path) -> str:
     """The SHA-256 of a file's text, in hexadecimal digits. Raises `UserError` when there is none to read."""
-    found, lines = hashlib.sha256(), 0
-    decoder = codecs.getincrementaldecoder("utf-8-sig")()
-    with open_text_file(path, what=WHAT, most_bytes=MOST_BYTES) as file:
-        for part in chain(iter(partial(file.buffer.read, CHUNK_BYTES), b""), [b""]):
-            try:
-                text = decoder.decode(part, final=not part)
-            except UnicodeDecodeError as error:
-                raise no_text(path, error, lines) from error
-            found.update(text.encode())
-            lines += text.count("\n")
-    return found.hexdigest()
+    return hashlib.sha256(read_text_file(path, what=WHAT, most_bytes=MOST_BYTES).encode()).hexdigest()
 
 
 def read_trace_file(path: Path) -> TraceFile:
@@ -93,11 +80,8 @@ def read_trace_file(path: Path) -> TraceFile:
 
     Raises `UserError` with file, line, value, rule and way out when it is no trace.
     """
-    try:
-        state = path.stat()
-    except (OSError, ValueError):
-        return _read(path, None)  # which says why not
-    return _read(path, (state.st_mtime_ns, state.st_size))
+    state = path.stat() if path.is_file() else None  # then it is read, which says why not
+    return _read(path, state and (state.st_mtime_ns, state.st_size))
 
 
 @lru_cache(maxsize=8)

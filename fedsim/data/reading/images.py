@@ -8,9 +8,7 @@ from __future__ import annotations
 
 import io
 import os
-import struct
 import warnings
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,21 +45,6 @@ MOST_IMAGES_IN_SECONDS = 30_000
 MOST_PIXELS_IN_SECONDS = 50_000_000
 DEEP = ("I", "F")  # modes of Pillow
 HIDDEN = (".", "__MACOSX")
-DAMAGE = (
-    OSError,
-    SyntaxError,
-    ValueError,
-    TypeError,
-    LookupError,
-    AttributeError,
-    EOFError,
-    OverflowError,
-    MemoryError,
-    struct.error,
-    zlib.error,
-)
-"""What Pillow, beside its own errors, raises for damaged or hostile images."""
-
 Found = Iterator[tuple[Parts, Callable[[], bytes]]]
 
 
@@ -185,8 +168,6 @@ def _reader(path: Path) -> Callable[[], bytes]:
 
 
 def _check_place(parts: Parts, levels: Sequence[str], others: dict[Parts, NDArray[np.uint8]]) -> None:
-    if parts in others:
-        raise Flaw("is in the archive twice; keep one")
     usual = len(next(iter(others), parts))
     if not 0 <= len(parts) - len(levels) - 1 <= 1 or len(parts) != usual:
         raise Flaw(f"images must lie at {_pattern(levels)}; move it, or give the path of the right folder")
@@ -221,7 +202,9 @@ def _decoded(content: bytes, grey: bool, pixels: int | None, looked: _Looked) ->
     except UnidentifiedImageError as error:
         problem = "is empty" if not content else f"is no image that can be read ({', '.join(FORMATS)})"
         raise Flaw(problem) from error
-    except (*DAMAGE, Image.DecompressionBombError, Image.DecompressionBombWarning) as error:
+    except (Flaw, UserError):
+        raise
+    except Exception as error:  # whatever Pillow does with what is damaged or hostile
         raise Flaw(f"is damaged, or larger than images may be ({in_short(error)})") from error
     return values[None] if grey else values.transpose(2, 0, 1)
 

@@ -9,15 +9,12 @@ and compressions other than deflate.
 from __future__ import annotations
 
 import math
-import struct
 import warnings
 import zipfile
-import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from tokenize import TokenError
 from typing import IO, Any, BinaryIO
 
 import numpy as np
@@ -51,18 +48,6 @@ NO_ZIP = {
     b"\x1f\x8b": "is compressed with gzip; unpack it",
 }
 """How other files begin, and what to do about them."""
-DAMAGE = (
-    zipfile.BadZipFile,
-    zlib.error,
-    struct.error,
-    EOFError,
-    NotImplementedError,
-    RuntimeError,
-    OverflowError,
-    ValueError,
-    OSError,
-)
-"""What `zipfile` raises for damaged or hostile files."""
 
 
 @dataclass(frozen=True)
@@ -147,7 +132,7 @@ def _archive(file: BinaryIO, what: str) -> Iterator[zipfile.ZipFile]:
     file.seek(0)
     try:
         archive = zipfile.ZipFile(file)
-    except DAMAGE as error:
+    except Exception as error:  # whatever `zipfile` does with what is none
         for start, hand in NO_ZIP.items():
             if beginning.startswith(start):
                 raise Flaw(hand) from error
@@ -166,8 +151,6 @@ def _members(archive: zipfile.ZipFile) -> dict[str, zipfile.ZipInfo]:
     for info in archive.infolist():
         name = info.filename.removesuffix(SUFFIX)
         if name != info.filename:
-            if name in found:
-                raise Flaw(f"two arrays are called {name[:40]!r}; keep one")
             found[name] = info
     return found
 
@@ -183,10 +166,8 @@ def _all_there(wanted: Mapping[str, Wanted], members: Mapping[str, zipfile.ZipIn
 
 def _declared_bytes(archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str, rule: Wanted) -> int:
     """What an array will take, by its header, which says no more than can be there."""
-    if info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED) or info.flag_bits & 0x1:
-        raise Flaw(f"the array {name!r} is encrypted or compressed in another way than numpy.savez_compressed does")
     with _telling_damage(name), archive.open(info) as member:
-        shape, dtype = _header(member, name)
+        shape, dtype = _header(member)
         _check(name, rule, shape, dtype)
         size = math.prod(shape) * dtype.itemsize
         packed_at_most = MOST_DEFLATED * (info.compress_size + 1)
@@ -199,7 +180,6 @@ def _array(archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -> NDArra
     with _telling_damage(name), archive.open(info) as member:
         found = np.lib.format.read_array(member, allow_pickle=False)
     native: NDArray[Any] = np.asarray(found, found.dtype.newbyteorder("="), order="C")
-    _check_values(name, native)
     return native
 
 
@@ -207,25 +187,20 @@ def _array(archive: zipfile.ZipFile, info: zipfile.ZipInfo, name: str) -> NDArra
 def _telling_damage(name: str) -> Iterator[None]:
     try:
         yield
-    except DAMAGE as error:
-        raise Flaw(f"the array {name!r} is cut short or damaged ({in_short(error)}); get the file again") from error
+    except (Flaw, MemoryError):
+        raise
+    except Exception as error:  # whatever `zipfile` and NumPy do with what is damaged or hostile
+        problem = f"is no NumPy array, or is cut short or damaged ({in_short(error)})"
+        raise Flaw(f"the array {name!r} {problem}; get the file again") from error
 
 
-def _header(member: IO[bytes], name: str) -> tuple[tuple[int, ...], np.dtype[Any]]:
+def _header(member: IO[bytes]) -> tuple[tuple[int, ...], np.dtype[Any]]:
     """(shape, dtype) by the header, whose text NumPy parses without running it."""
-    try:
-        version = np.lib.format.read_magic(member)
-        readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
-        if version not in readers:
-            raise Flaw(f"the array {name!r} has format {version}, and plain arrays have (1, 0) or (2, 0)")
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # files of Python 2 are read with one
-            shape, _, dtype = readers[version](member)
-    except (ValueError, SyntaxError, TokenError, TypeError, RecursionError, MemoryError) as error:
-        raise Flaw(f"the array {name!r} is no NumPy array ({in_short(error)})") from error
-    # NumPy takes True and False for whole numbers here
-    if not all(type(side) is int and 0 <= side <= MOST_BYTES for side in shape):
-        raise Flaw(f"the array {name!r} says it has shape {str(shape)[:100]}, which is impossible")
+    readers = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+    version = np.lib.format.read_magic(member)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # files of Python 2 are read with one
+        shape, _, dtype = readers[version](member)
     return shape, dtype
 
 
@@ -238,13 +213,3 @@ def _check(name: str, rule: Wanted, shape: tuple[int, ...], dtype: np.dtype[Any]
         raise Flaw(f"the array {name!r} holds {dtype.name} ({KINDS.get(dtype.kind, '?')}), and must hold {rule}")
     if rule.ndim is not None and len(shape) != rule.ndim:
         raise Flaw(f"the array {name!r} has shape {shape}, and must hold {rule}")
-
-
-def _check_values(name: str, array: NDArray[Any]) -> None:
-    """Bytes that no array of its kind can have come from elsewhere than NumPy."""
-    if array.dtype.kind == "U" and array.size:
-        codes = array.reshape(-1).view(np.uint32)
-        if codes.max() > 0x10FFFF or ((codes >= 0xD800) & (codes < 0xE000)).any():
-            raise Flaw(f"the array {name!r} has characters that do not exist")
-    if array.dtype.kind == "b" and array.size and array.reshape(-1).view(np.uint8).max() > 1:
-        raise Flaw(f"the array {name!r} has values that are neither true nor false")
