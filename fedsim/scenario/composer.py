@@ -25,7 +25,6 @@ MAX_VALUES = 1_000_000  # aliases counted as if they were written out
 MAX_ENTRIES = 250_000  # in one list or mapping
 MAX_KEY = 1_024  # characters, as YAML 1.2.2, 7.4.2 has it for keys without a question mark
 MAX_TEXT = 100_000  # characters
-MAX_ANCHORS = 10_000
 
 UNUSABLE = re.compile("[\0\ud800-\udfff]")  # reachable by escapes; no file name and no output can hold them
 _MOST_COMPARED = 1_000
@@ -157,8 +156,6 @@ class Composer:
             if node.anchor in self._anchors:
                 name, first = show_text(node.anchor), self._anchors[node.anchor].line
                 raise YamlError(location, f"the anchor &{name} stands twice: in line {first} and here")
-            if len(self._anchors) == MAX_ANCHORS:
-                raise YamlError(location, f"there are more than {MAX_ANCHORS} anchors; put data into another file")
             self._anchors[node.anchor] = node
         return node
 

@@ -275,14 +275,6 @@ def test_a_list_or_mapping_has_only_so_many_entries(text: str, message: str, mon
     assert refusal(text) == f"{message} more than 3 entries here; put data into another file"
 
 
-def test_there_are_only_so_many_anchors(monkeypatch: pytest.MonkeyPatch) -> None:
-    text = "a: [&a 1, &b 2,\n &c 3]"
-    monkeypatch.setattr("fedsim.scenario.composer.MAX_ANCHORS", 3)
-    assert read(text) == {"a": [1, 2, 3]}
-    monkeypatch.setattr("fedsim.scenario.composer.MAX_ANCHORS", 2)
-    assert refusal(text) == "s.yaml:2:2: there are more than 2 anchors; put data into another file"
-
-
 def test_a_text_and_a_key_of_the_greatest_length_are_read() -> None:
     assert read(f"? {'k' * 1024}\n: {'x' * 100_000}") == {"k" * 1024: "x" * 100_000}
 
