@@ -32,30 +32,9 @@ SCENARIOS: dict[str, tuple[dict[str, str], str]] = {
         {"batch_size: 8": "batch_size: eight"},
         "plant.yaml:18: training.batch_size: 'eight' is text; a whole number is needed",
     ),
-    "half a sample": (
-        {"batch_size: 8": "batch_size: 8.5"},
-        "plant.yaml:18: training.batch_size: 8.5 is not whole; a whole number is needed",
-    ),
-    "number in quotes": (
-        {"batch_size: 8": "batch_size: '8'"},
-        "plant.yaml:18: training.batch_size: '8' is text; a whole number is needed (remove the quotes)",
-    ),
     "one value for a list": (
         {"seeds: [1, 2]": "seeds: 3"},
         "plant.yaml:3: seeds: 3 is a number; a list is needed: write [3]",
-    ),
-    "several values without brackets": (
-        {"seeds: [1, 2]": "seeds: 1, 2"},
-        "plant.yaml:3: seeds: '1, 2' is text; a list is needed: write [1, 2]",
-    ),
-    "a range for a list": ({"seeds: [1, 2]": "seeds: 1-5"}, "plant.yaml:3: seeds: '1-5' is text; a list is needed"),
-    "a word for a list": (
-        {STOP: STOP + "\nevaluate: {on: global}"},
-        "plant.yaml:5: evaluate.on: 'global' is text; a list is needed: write [global]",
-    ),
-    "a section without its list": (
-        {FEDAVG: "", FEDPROX: ""},
-        "plant.yaml:19: protocols: null is empty; a list is needed",
     ),
     "a name for a section": (
         {MODEL: "model: softmax"},
@@ -81,40 +60,9 @@ SCENARIOS: dict[str, tuple[dict[str, str], str]] = {
         {"learning_rate: 0.1": "learning_rate: 0,1"},
         "plant.yaml:18:29: a key is text; 1 is a number: put it into quotes (for a decimal comma write a point: 0.1)",
     ),
-    "a decimal comma before an exponent, in braces": (
-        {"rate_bps: 1.0e+9": "rate_bps: 1,5e9"},
-        "plant.yaml:11:22: a key is text; 5e9 is a number: put it into quotes (for a decimal comma ... point: 1.5e9)",
-    ),
-    "thousands set apart": (
-        {LINK: "  link:\n    rate_bps: 1,000,000\n    delay_s: 1,000\n"},
-        "plant.yaml:12: network.link.rate_bps: '1,000,000' is text; a number is needed: write 1000000\n"
-        "plant.yaml:13: network.link.delay_s: '1,000' is text; a number is needed: "
-        "write 1000, or 1.000 if the comma is a decimal one",
-    ),
-    "negative": (
-        {"learning_rate: 0.1": "learning_rate: -0.1"},
-        "plant.yaml:18: training.learning_rate: -0.1 must be greater than 0",
-    ),
-    "not a number": (
-        {"learning_rate: 0.1": "learning_rate: .nan"},
-        "plant.yaml:18: training.learning_rate: .nan is not a number",
-    ),
-    "infinite": ({"mu: 0.1": "mu: .inf"}, "plant.yaml:21: protocols[1].mu: .inf must be finite"),
     "a momentum in percent": (
         {"batch_size: 8": "batch_size: 8, momentum: 90"},
         "plant.yaml:18: training.momentum: 90 must be less than 1; did you mean 0.9?",
-    ),
-    "a hundred percent where all is too much": (
-        {"batch_size: 8": "batch_size: 8, momentum: 100"},
-        "plant.yaml:18: training.momentum: 100 must be less than 1",
-    ),
-    "more than a hundred percent": (
-        {FEDAVG: "  - {name: fedavg, fraction: 300}\n"},
-        "plant.yaml:20: protocols[0].fraction: 300 must be at most 1",
-    ),
-    "momentum 1": (
-        {"batch_size: 8": "batch_size: 8, momentum: 1"},
-        "plant.yaml:18: training.momentum: 1 must be less than 1",
     ),
     "a share in percent": (
         {FEDAVG: "  - {name: fedavg, fraction: 30}\n"},
@@ -124,20 +72,11 @@ SCENARIOS: dict[str, tuple[dict[str, str], str]] = {
         {STOP: "stop: {rounds: 2, target_accuracy: 90%}"},
         "plant.yaml:4: stop.target_accuracy: '90%' is text; a number is needed: write 0.9",
     ),
-    "over-selection below 1": (
-        {FEDAVG: "  - {name: fedavg, fraction: 0.5, over_selection: 0.3}\n"},
-        "plant.yaml:20: protocols[0].over_selection: 0.3 must be at least 1",
-    ),
-    "deadline 0": (
-        {FEDAVG: "  - {name: fedavg, fraction: 0.5, deadline_s: 0}\n"},
-        "plant.yaml:20: protocols[0].deadline_s: 0 must be greater than 0",
-    ),
     "parameters in millions": (
         {MODEL: "model: {name: declared, parameters: 6.68}"},
         "plant.yaml:17: model.parameters: 6.68 must be a whole number; 6.68 million are 6.68e+6",
     ),
     "no seeds": ({"seeds: [1, 2]": "seeds: []"}, "plant.yaml:3: seeds: [] must have a length of at least 1"),
-    "negative seed": ({"seeds: [1, 2]": "seeds: [1, -2]"}, "plant.yaml:3: seeds[1]: -2 must be at least 0"),
     "equal seeds": ({"seeds: [1, 2]": "seeds: [7, 7]"}, "plant.yaml:3: seeds: [7, 7] must differ from each other"),
     "a seed that no table can hold": (
         {"seeds: [1, 2]": "seeds: [20261231235959999999]"},
@@ -146,10 +85,6 @@ SCENARIOS: dict[str, tuple[dict[str, str], str]] = {
     "a name that is no folder's": (
         {"name: plant": "name: plant 7/B"},
         "plant.yaml:2: name: 'plant 7/B' must be letters (A to Z), digits, ...: write plant-7-B",
-    ),
-    "a label of two lines": (
-        {"mu: 0.1": 'mu: 0.1, label: "a\\nb"'},
-        "plant.yaml:21: protocols[1].label: 'a\\nb' must be text on one line, for tables and figures",
     ),
     # keys and names
     "misspelt key": (
@@ -163,10 +98,6 @@ SCENARIOS: dict[str, tuple[dict[str, str], str]] = {
     "key in the wrong place": (
         {"seeds: [1, 2]": "rounds: 10"},
         "plant.yaml:3: rounds: unknown key; did you mean 'stop.rounds'? (keys: name, ...)",
-    ),
-    "key that stands twice": (
-        {"seeds: [1, 2]": "seeds: [1, 2]\nname: plant"},
-        "plant.yaml:4:1: the key 'name' stands twice: in line 2 and in line 4",
     ),
     "keys that are missing": (
         {MODEL + "\n": "", "learning_rate: 0.1, ": ""},
@@ -214,21 +145,9 @@ SCENARIOS: dict[str, tuple[dict[str, str], str]] = {
         {"duplex: shared": "duplex: shraed"},
         "plant.yaml:9: network.cell.duplex: 'shraed' is not 'full' or 'shared'; did you mean 'shared'?",
     ),
-    "misspelt choice of a device": (
-        {"flops_per_s: 1.0e+9}}": "flops_per_s: 1.0e+9}, duplex: hlaf}"},
-        "plant.yaml:14: devices.classes.camera.duplex: 'hlaf' is not 'full' or 'half'; did you mean 'half'?",
-    ),
     "what a cell is, of a device": (
         {"flops_per_s: 1.0e+9}}": "flops_per_s: 1.0e+9}, duplex: shared}"},
         "plant.yaml:14: devices.classes.camera.duplex: 'shared' is not 'full' or 'half'",
-    ),
-    "unknown profile, and a discipline by it": (
-        {RATES: "profile: lte_m_m3", "    discipline: {name: serial}\n": ""},
-        "plant.yaml:8: network.cell.radio.profile: no radio profile is called 'lte_m_m3'; did you mean 'lte_m_m2'? ...",
-    ),
-    "no radio, and a discipline by it": (
-        {f"    radio: {{name: fixed, {RATES}}}\n": "", "    discipline: {name: serial}\n": ""},
-        "plant.yaml:7: network.cell: needs the key 'radio'",
     ),
     "time that is divided twice": (
         {RATES: "profile: nr_100mhz_private"},
@@ -374,27 +293,14 @@ SCENARIOS: dict[str, tuple[dict[str, str], str]] = {
         {FEDAVG: "  - {name: stp, sampling_rate: 30}\n"},
         "plant.yaml:20: protocols[0].sampling_rate: 30 must be at most 1; did you mean 0.3?",
     ),
-    "misspelt growth": (
-        {FEDAVG: "  - {name: stp, growth: {name: logaritmic}}\n"},
-        "plant.yaml:20: protocols[0].growth.name: no growth is called 'logaritmic'; did you mean 'logarithmic'? ...",
-    ),
     "a growth without its pace": (
         {FEDAVG: "  - {name: stp, growth: {name: linear}}\n"},
         "plant.yaml:20: protocols[0].growth: needs the key 'alpha'",
-    ),
-    "misspelt part": (
-        {FEDAVG: "  - {name: fedavg, fraction: 0.5, exchange: {name: laps}}\n"},
-        "plant.yaml:20: protocols[0].exchange.name: no exchange is called 'laps'; did you mean 'lasp'? "
-        "(known: whole, extractor, salient_filters, common_layers, lasp)",
     ),
     "other groups than a protocol's own": (
         {FEDAVG: "  - {name: fedgsp, grouping: {name: random}}\n"},
         "plant.yaml:20: protocols[0].grouping.name: 'random' is not 'icg', which this protocol always has; use stp "
         "for grouping: {name: random}",
-    ),
-    "neither skipped nor abandoned": (
-        {FEDAVG: "  - {name: naive_gsp, on_loss: retry}\n"},
-        "plant.yaml:20: protocols[0].on_loss: 'retry' is not 'skip' or 'abandon'",
     ),
     "groups by classes that nobody declared": (
         {**IN_PARTS, FEDAVG: "  - {name: hfedms_s}\n"},

@@ -12,12 +12,10 @@ from pathlib import Path
 
 import pytest
 from hostile_topologies import (
-    BOM,
     BOMB,
     CUT,
     FINE,
     MANY,
-    NO_UTF_8,
     RATED,
     WIRE,
     Refusal,
@@ -40,48 +38,32 @@ def zipped(text: str) -> bytes:
 
 
 OUTSIDE = '<!DOCTYPE graphml [<!ENTITY x SYSTEM "file:///etc/hostname">]>' + xml('<node id="&x;"/>')
-PARAMETER = '<!DOCTYPE graphml [<!ENTITY % p SYSTEM "http://localhost/x.dtd"> %p;]>' + FINE
 NO_DOCTYPE = "a GraphML file must not contain <!DOCTYPE; remove the document type declaration"
 NULLS = ": the file holds null characters, and must be text in UTF-8; save it as UTF-8"
 
 # Content of plant.graphml -> what is said after its name
 
 GRAPHML: dict[str, tuple[str | bytes, str]] = {
+    "a device of a megabyte": (
+        xml(
+            f'<node id="x"><data key="k">sensor</data><data key="d">{MANY}</data></node>',
+            '<key id="d" attr.name="device"/>',
+        ),
+        f":2: node 'x': device='{CUT}' has 1,000,000 characters, and a name has at most 200",
+    ),
     "an entity bomb": (BOMB, f":2: {NO_DOCTYPE}"),
-    "an entity bomb behind a byte order mark": (BOM + BOMB.encode(), f":2: {NO_DOCTYPE}"),
     "an entity from another file": (OUTSIDE, f":1: {NO_DOCTYPE}"),
-    "a parameter entity": (PARAMETER, f":1: {NO_DOCTYPE}"),
     "an external document type": (f'<!DOCTYPE graphml SYSTEM "file:///dev/zero">{FINE}', f":1: {NO_DOCTYPE}"),
-    "a document type in pieces": (f"<!DOCTYPE\n\n graphml\n>{FINE}", f":...: {NO_DOCTYPE}"),
-    "an entity bomb in UTF-16": (BOMB.encode("utf-16"), f":1: {NO_UTF_8}"),
     "an entity bomb in UTF-16 without a mark": (
         BOMB.encode("utf-16-le"),
         NULLS,
     ),
-    "an entity bomb in UTF-32": (BOMB.encode("utf-32"), f":1: {NO_UTF_8}"),
-    "an entity bomb in UTF-7": (
-        BOMB.replace("<", "+ADw-"),
-        ":1:1: this is not GraphML: not well-formed (invalid token)",
-    ),
-    "an entity bomb that says UTF-7": (
-        f'<?xml version="1.0" encoding="utf-7"?>{BOMB.splitlines()[1].replace("<", "+ADw-")}',
-        ":1:39: this is not GraphML: not well-formed (invalid token)",
-    ),
-    "an entity bomb that says UTF-16": (
-        BOMB.replace('"1.0"', '"1.0" encoding="utf-16"'),
-        f":2: {NO_DOCTYPE}",
-    ),
-    "an entity bomb in EBCDIC": (BOMB.encode("cp500"), ":1: is not UTF-8 text (byte ...); save the file as UTF-8"),
     "an encoding that it is not in": (
         xml('<node id="Köln"/>', before='<?xml version="1.0" encoding="ISO-8859-1"?>'),
         ":1: the file says encoding='ISO-8859-1', and must be in UTF-8; save it as UTF-8",
     ),
     "an undeclared entity": (xml("&e9;"), ":2:1: this is not GraphML: undefined entity"),
     "a million levels": (xml("<desc>" * 1_000_000), ":2: elements are nested more than 100 deep"),
-    "a million levels of another language": (
-        xml('<x xmlns="y">' + "<x>" * 1_000_000),
-        ":2: elements are nested more than 100 deep",
-    ),
     "a namespace that fills the memory": (
         xml(f'<x xmlns="{MANY}">' + "<x/>" * 1_000_000),
         ":2: a namespace has more than 1,000 characters; shorten it",
@@ -102,58 +84,22 @@ GRAPHML: dict[str, tuple[str | bytes, str]] = {
         xml(f'<node id="{MANY}"><data key="k">edge</data></node>'),
         f":2: a node is called '{CUT}', which has 1,000,000 characters, and a name has at most 200; rename it",
     ),
-    "an end of a megabyte": (
-        xml(f'<edge source="c" target="{MANY}"/>'),
-        f":2: a node is called '{CUT}', which has 1,000,000 characters, and a name has at most 200; rename it",
-    ),
-    "an attribute of a megabyte": (
-        xml('<node id="x"><data key="m">1</data></node>', f'<key id="m" attr.name="kind{MANY}"/>'),
-        ":2: node 'x' has no kind, and must have one of sensor, base_station, edge, cloud; ...",
-    ),
     "a kind of a megabyte": (
         xml(f'<node id="x"><data key="k">{MANY}</data></node>'),
         f":2: node 'x': kind='{CUT}' must be one of sensor, base_station, edge, cloud",
-    ),
-    "a device of a megabyte": (
-        xml(
-            f'<node id="x"><data key="k">sensor</data><data key="d">{MANY}</data></node>',
-            '<key id="d" attr.name="device"/>',
-        ),
-        f":2: node 'x': device='{CUT}' has 1,000,000 characters, and a name has at most 200",
-    ),
-    "a newline in a name": (
-        xml('<node id="x&#10;y"/>'),
-        ":2: a node is called 'x\\ny', which is no text that can be printed; rename it",
-    ),
-    "an escape in a name": (
-        xml('<node id="&#27;[31m"/>'),
-        ":2:...: this is not GraphML: reference to invalid character ...",
     ),
     "a half character": (
         xml('<node id="&#xD800;"/>'),
         ":2:...: this is not GraphML: reference to invalid character ...",
     ),
-    "a direction that turns the text": (
-        xml('<node id="x\u202ey"/>'),
-        ":2: a node is called 'x\\u202ey', which is no text that can be printed; rename it",
-    ),
-    "a null character": (FINE.replace('"s"', '"\0"'), NULLS),
     "half a file": (FINE[:-20], ":2:...: this is not GraphML: unclosed token"),
-    "a file and a half": (FINE + FINE, ":2:...: this is not GraphML: junk after document element"),
     "nothing": ("", ":1:1: this is not GraphML: no element found"),
-    "a byte order mark only": (BOM, ":1:1: this is not GraphML: no element found"),
-    "white space": (" \r\n\t", ":2:...: this is not GraphML: no element found"),
     "a picture": (b"\x89PNG\r\n\x1a\n\0\0\0", ":1: is not UTF-8 text (byte 0x89); save the file as UTF-8"),
     "a page of the web": (
         '<html xmlns="http://www.w3.org/1999/xhtml"/>',
         ":1: this is not GraphML: the file begins with <html>, and must begin with <graphml ...",
     ),
-    "GraphML of another name": (
-        '<graphml xmlns="http://example.org"/>',
-        ":1: this is not GraphML: the file begins with <graphml>, and must begin with <graphml ...",
-    ),
     "gzip": (gzip.compress(FINE.encode()), ": is compressed (gzip), and text is needed; unpack it"),
-    "zip": (zipped(FINE), ": is compressed (zip), and text is needed; unpack it"),
     "a link to itself": (
         xml('<edge source="c" target="c"/>'),
         ": topology.links...: 'c' is linked to itself, ...; remove it",
@@ -175,10 +121,7 @@ GRAPHML: dict[str, tuple[str | bytes, str]] = {
         ":2: node 'hall' contains a graph, and only flat ones are read; take its nodes out of it",
     ),
     "a rate too large": (rated("1e400"), ":2: link 'c' - 'b': rate_bps='1e400' must be a number"),
-    "a rate of NaN": (rated("NaN"), ":2: link 'c' - 'b': rate_bps='NaN' must be a number"),
     "a rate below zero": (rated("-1"), ": topology.links[0].rate_bps: -1.0 must be greater than 0"),
-    "a rate of minus infinity": (rated("-INF"), ":2: link 'c' - 'b': rate_bps='-INF' must be a number"),
-    "a rate of a megabyte": (rated("1" * 1_000_000), f":2: link 'c' - 'b': rate_bps='{'1' * 57}...' must be a number"),
     "a key twice": (xml("", '<key id="k"/>'), ":1: two keys have the id 'k'; rename one"),
     "a value twice": (
         xml('<node id="x"><data key="k">edge</data><data key="k">cloud</data></node>'),
