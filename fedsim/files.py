@@ -9,7 +9,6 @@ import io
 import os
 import re
 import stat
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import chain, islice
@@ -19,6 +18,7 @@ from typing import BinaryIO, TextIO
 from fedsim.errors import UserError, nearest, some
 
 __all__ = [
+    "beside",
     "no_text",
     "open_file",
     "open_text_file",
@@ -149,6 +149,18 @@ def _hand(path: Path) -> str:
         return ""
 
 
+def beside(document: object, path: str) -> Path:
+    """*path* as it is seen from *document*, whose own path is its ``source``, if it has one; absolute.
+
+    Raises `ValueError` when it cannot be looked up.
+    """
+    try:
+        found = Path(getattr(document, "source", "")).parent / path
+        return found.parent.resolve() / found.name
+    except (OSError, RuntimeError, ValueError) as error:  # links in a circle, a null character
+        raise ValueError(f"{path!r} cannot be looked up ({error})") from error
+
+
 def shown(path: Path) -> str:
     """A path as messages print it: on one line, and not longer than that."""
     text = str(path)
@@ -228,25 +240,13 @@ def sweep_scratch(folder: Path, is_own: Callable[[str], object]) -> None:
 
 
 def why_no_folder(folder: Path) -> str | None:
-    """Why nothing can be written into *folder*, which need not be there yet; None when it can.
-
-    Some file systems say only when asked to (``/proc``), so a file is made inside what is there. It has no name
-    where the file system can do that, so a process that is killed just then leaves nothing behind.
-    """
+    """Why nothing can be written into *folder*, which need not be there yet; None when it seems that it can."""
     try:
         for part in chain([folder], folder.parents):  # not all at once: a bad name may have thousands
             if part.exists() or part.is_symlink():
                 if not part.is_dir():
                     return f"{shown(part)} is not a folder"
-                return _why_not_writable(part)
+                return None if os.access(part, os.W_OK | os.X_OK) else f"{shown(part)} cannot be written to"
     except (OSError, ValueError) as error:  # the latter: a null character
         return f"{shown(folder)} is no name of a folder ({getattr(error, 'strerror', None) or error})"
-    return None
-
-
-def _why_not_writable(folder: Path) -> str | None:
-    try:
-        tempfile.TemporaryFile(dir=folder).close()
-    except OSError as error:
-        return f"{shown(folder)} cannot be written to ({error.strerror})"
     return None

@@ -21,7 +21,7 @@ from typing import Annotated, Any
 from pydantic import AfterValidator, ValidationInfo
 
 from fedsim.errors import Misfit, UserError, nearest
-from fedsim.files import read_text_file
+from fedsim.files import beside, read_text_file
 
 __all__ = ["ImportPath", "beside_the_scenario", "import_path", "is_own", "load_function", "reason", "source_digest"]
 
@@ -50,11 +50,7 @@ def beside_the_scenario(path: str, info: ValidationInfo) -> str:
     where, name = _parts(path)
     if not where.endswith(SUFFIX):
         return path
-    try:
-        file = Path(getattr(info.context, "source", "")).parent / where
-        return f"{file.parent.resolve() / file.name}:{name}"
-    except (OSError, RuntimeError, ValueError) as error:  # links in a circle, a null character
-        raise ValueError(f"{path!r} cannot be looked up ({error})") from error
+    return f"{beside(info.context, where)}:{name}"
 
 
 ImportPath = Annotated[str, AfterValidator(beside_the_scenario)]

@@ -22,7 +22,6 @@ from fedsim.imports import beside_the_scenario, import_path, is_own, reason, sou
 __all__ = ["Unread", "made", "written"]
 
 RESERVED = ("path", "sha256")
-LONGEST_NAME = 60
 
 
 class Unread(BaseModel):
@@ -106,8 +105,6 @@ def _checked(kind: str, base: type[BaseModel], tag: str, key: str) -> type[BaseM
     name: str = cls.model_fields["name"].default
     if name in registry.names(kind):
         raise Misfit(f"{tag} is called {name!r} as one of fedsim's own {kind}; give its name another Literal", key)
-    if not name.isprintable() or not 0 < len(name) <= LONGEST_NAME:
-        raise Misfit(f"{tag} is called {name[:100]!r}, and must have a name of 1 to {LONGEST_NAME} letters", key)
     if key == "name" and name != tag:
         raise Misfit(f"is what {registry.origin(kind, tag)} offers, but the class calls itself {name!r}", key)
     return cls

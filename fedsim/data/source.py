@@ -10,7 +10,7 @@ from typing import Annotated
 from pydantic import AfterValidator, Field, ValidationInfo
 
 from fedsim.errors import UserError
-from fedsim.files import shown
+from fedsim.files import beside, shown
 
 __all__ = ["VARIABLE", "Missing", "SourcePath", "locate", "matching"]
 
@@ -26,11 +26,8 @@ def _beside_the_scenario(path: str, info: ValidationInfo) -> str:
 
     The validation's context, if there is one, is the document that is read; its ``source`` is its own path.
     """
-    try:
-        beside = Path(getattr(info.context, "source", "")).parent / path
-        return str(beside.parent.resolve() / beside.name) if beside.exists() else path
-    except (OSError, RuntimeError, ValueError) as error:  # links in a circle, a null character
-        raise ValueError(f"{path!r} cannot be looked up ({error})") from error
+    found = beside(info.context, path)
+    return str(found) if found.exists() else path
 
 
 SourcePath = Annotated[str, AfterValidator(_beside_the_scenario), Field(validate_default=True)]

@@ -55,14 +55,10 @@ def summary_at(rounds: pd.DataFrame, at: Budget | None = None, target: float | N
     has nothing by then has 0 rounds and empty columns. Without *at*, the whole runs; without *target*, nothing about a
     target.
 
-    Raises `UserError` for a budget or a target that cannot be, and for rounds that do not tell of the budget.
+    Raises `UserError` for a budget or a target that cannot be.
     """
     if at is not None:
         _check(at)
-        if at[0] not in rounds:
-            raise UserError(
-                f"these rounds have no column {at[0]!r}: an older fedsim wrote them; run the scenario again"
-            )
     if target is not None and not (_is_number(target) and 0 < target < 1):
         raise UserError(f"target={target!r} must be an accuracy between 0 and 1, as in 0.8")
     return pd.DataFrame(

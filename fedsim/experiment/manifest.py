@@ -15,9 +15,7 @@ from typing import Any
 
 from fedsim import registry
 from fedsim.errors import UserError
-from fedsim.experiment.at_work import here
 from fedsim.experiment.host import Host, numeric_family
-from fedsim.experiment.read_results import AGAIN
 from fedsim.experiment.run_folder import RunFolder
 from fedsim.learning.executors.choice import PRECISIONS, TORCH_DEVICES
 from fedsim.models.table import ModelTable
@@ -39,8 +37,6 @@ def new_manifest(
     """
     before: Mapping[str, Any] = folder.manifest
     begun, own = before.get("numeric_family"), materials.class_tables
-    if before and begun is None and host.numeric_family is not None:
-        raise UserError(f"{printable(str(folder.path / 'manifest.json'))} has lost its numeric_family; {AGAIN}")
     if before and begun != host.numeric_family:
         raise UserError(
             f"the run in {printable(str(folder.path))} was begun with the arithmetic {show(begun)} and would go on "
@@ -49,7 +45,6 @@ def new_manifest(
     return {
         "scenario": scenario.name,
         "status": "running",
-        "at_work": here(),
         "run": before.get("run", uuid.uuid4().hex),
         "fedsim": metadata.version("fedsim-industrial"),
         "seeds": list(scenario.seeds),

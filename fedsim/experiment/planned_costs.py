@@ -28,8 +28,6 @@ def planned_costs(results: Sequence[Results]) -> pd.DataFrame:
         if not (result.folder / "device_classes.csv").exists() or result.rounds["accuracy"].notna().any():
             continue
         classes = result.device_classes
-        if "uplinks" not in classes:
-            continue
         seed = int(classes["seed"].iloc[0]) if len(classes) else 0
         last = classes[classes["seed"] == seed].groupby(["protocol", "device_class"], sort=False).tail(1)
         for row in last.to_dict("records"):

@@ -81,13 +81,6 @@ class _Executor(_Part):
     workers: Annotated[int, Ge(1)] = 1
 
 
-class _Process(_Part):
-    """Which is, or was, at work."""
-
-    process: int
-    host: Line
-
-
 class _Manifest(_Part):
     """Of a run under way or finished."""
 
@@ -98,7 +91,6 @@ class _Manifest(_Part):
     sample_shape: list[Annotated[int, Ge(1)]] | None = None
     outputs: Annotated[int, Ge(1)] | None = None
     run: Annotated[str, AfterValidator(_file_name)] = "0" * 32
-    at_work: _Process | None = None
     store: Line = "store"
     numeric_family: Line | None = None
     executor: _Executor | None = None

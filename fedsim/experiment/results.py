@@ -217,13 +217,10 @@ def load_results(folder: Path | str) -> Results:
         raise UserError(f"{shown} is no run folder: it has no manifest.json")
     results = Results(folder)
     if results.manifest["status"] != "finished":
-        if busy := why_busy(folder, results.manifest):
+        if busy := why_busy(folder):
             raise UserError(busy)
         command = shlex.join(["fedsim", "run", str(folder / "scenario.yaml"), "--out", str(folder), "--resume"])
         raise UserError(f"the run in {shown} is not finished; go on with: {command}")
-    for name in ("rounds.parquet", "summary.csv"):
-        if not (folder / name).is_file():
-            raise UserError(f"{shown} has lost its {name}; {AGAIN}")
     return results
 
 

@@ -163,7 +163,6 @@ def _run_all(
     take_peaks(folder.manifest)  # again, now that the last workers have ended and theirs is known
     folder.manifest["remarks"] += map(printable, remarks_after(Results(folder.path)))
     folder.manifest["status"] = "finished"
-    del folder.manifest["at_work"]
     folder.save_manifest()
 
 

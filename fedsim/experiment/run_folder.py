@@ -142,7 +142,7 @@ class RunFolder:
 
     def _check_free(self) -> None:
         """Raise `UserError` when somebody else is at work in the folder."""
-        if not self._lock.is_locked and (busy := why_busy(self.path, self.manifest)):
+        if not self._lock.is_locked and (busy := why_busy(self.path)):
             raise self._busy(busy)
 
     def _busy(self, problem: str) -> UserError:

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fedsim.errors import UserError, nearest, some
-from fedsim.experiment.read_results import AGAIN
 from fedsim.scenario.load import read_models, read_protocol
 from fedsim.scenario.scalars import printable
 
@@ -33,8 +32,6 @@ def trained_model(
     shown = printable(str(folder))
     if not weights:
         raise UserError(f"{shown} has no model: nothing was learned (learn: false, or --no-training)")
-    if not {"sample_shape", "outputs"} <= manifest.keys():
-        raise UserError(f"{shown} does not say for which samples its model was made; {AGAIN}")
     found = read_models(folder / "scenario.yaml")
     classes = found.devices.classes
     if device_class is not None and device_class not in classes:
@@ -47,7 +44,7 @@ def trained_model(
             f"which one is meant with device_class={min(own)!r} (classes: {some(list(classes))})"
         )
     settings = (device_class is not None and classes[device_class].model) or found.model
-    shape, outputs = manifest["sample_shape"], manifest["outputs"]
+    shape, outputs = manifest.get("sample_shape"), manifest.get("outputs")
     place = f"{device_class}/" if device_class in own else ""
     from fedsim.models.torch_module import trained
 
@@ -81,7 +78,7 @@ def model_of_client(
             f"client={min(owners)!r} (clients: {some(list(owners))})"
         )
     found, kinds = read_models(folder / "scenario.yaml"), tuple(dict.fromkeys(owners.values()))
-    shape, outputs = manifest["sample_shape"], manifest["outputs"]
+    shape, outputs = manifest.get("sample_shape"), manifest.get("outputs")
     from fedsim.models.torch_module import trained
 
     try:

@@ -18,7 +18,6 @@ __all__ = [
     "false_alarms",
     "macro_f1",
     "missed_faults",
-    "only_predicted",
     "recall",
 ]
 
@@ -83,13 +82,3 @@ def missed_faults(counts: Counts, sound: int) -> float:
     """
     faulty = int(counts.sum() - counts[sound].sum())
     return (int(counts[:, sound].sum()) - int(counts[sound, sound])) / faulty if faulty else math.nan
-
-
-def only_predicted(counts: Counts) -> int | None:
-    """The class that all samples were taken for, though they are of several; None where there is none such.
-
-    >>> only_predicted(np.array([[3, 0], [5, 0]])), only_predicted(np.array([[3, 0], [0, 0]]))
-    (0, None)
-    """
-    predicted, true = np.flatnonzero(counts.sum(axis=0)), np.flatnonzero(counts.sum(axis=1))
-    return int(predicted[0]) if len(predicted) == 1 and len(true) > 1 else None

@@ -43,11 +43,6 @@ def measured(recipe: Recipe) -> UserTable:
 @lru_cache(maxsize=8)
 def _measured(recipe: Recipe, make: Callable[..., Any], sha256: str) -> UserTable:
     module = made(recipe, make, seed=0)
-    if not torch.is_grad_enabled():
-        torch.set_grad_enabled(True)
-        raise Misfit(
-            "it switches gradients off for good, so nothing could be trained; use `with torch.no_grad():`", "path"
-        )
     _check_tensors(module)
     _check_its_start(module, made(recipe, make, seed=0))
     states = tuple(_parted(module, recipe))
@@ -156,7 +151,7 @@ def _within(name: str, prefix: str) -> bool:
 def _called(module: nn.Module, recipe: Recipe, states: tuple[State, ...]) -> tuple[int, float]:
     """Its outputs, and the FLOPs of one forward pass of the batch, after all that training does to it."""
     constants = {name: value.clone() for name, value in module.named_buffers() if name not in dict(states_of(module))}
-    with torch.random.fork_rng(devices=[]), torch.enable_grad():
+    with torch.random.fork_rng(devices=[]):
         torch.manual_seed(0)
         with _all_products_counted() as counter:
             scores = _scores(module, recipe, BATCH)

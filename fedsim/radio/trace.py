@@ -14,6 +14,7 @@ from annotated_types import Interval
 from pydantic import ValidationInfo, field_validator
 
 from fedsim.errors import Misfit, UserError, nearest, some
+from fedsim.files import beside
 from fedsim.radio.carrier import Carrier
 from fedsim.radio.settings import Duplex, PartialCoverage, RadioPath, Rates, UpDown
 from fedsim.radio.trace_file import EVERYBODY, Series, TraceFile, digest, read_trace_file
@@ -44,11 +45,7 @@ class Trace(PartialCoverage):
 
         The validation's context, if there is one, is the document that is read; its ``source`` is its own path.
         """
-        beside = Path(getattr(info.context, "source", "")).parent / path
-        try:
-            return str(beside.parent.resolve() / beside.name)
-        except (OSError, RuntimeError) as error:  # links in a circle
-            raise ValueError(f"{beside} cannot be read ({error})") from error
+        return str(beside(info.context, path))
 
     @key_rule
     def _know_the_file(self) -> None:

@@ -10,9 +10,9 @@ import os
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from pydantic import ValidationError
+from pydantic import BaseModel, ValidationError
 
 from fedsim.errors import Misfit, UserError, nearest
 from fedsim.files import read_text_file
@@ -38,6 +38,9 @@ MOST = 10
 MOST_COMPARED = 1_000
 """Names of files that are looked through for the one that was meant."""
 MANY_VALUES = 50_000
+
+
+Part = TypeVar("Part", bound=BaseModel)
 
 
 def load(path: Path | str, *, overrides: Sequence[str] = ()) -> Scenario:
@@ -75,11 +78,7 @@ def read_network(path: Path) -> WrittenNetwork:
 
     Raises `UserError` when it is none that this version reads, or when only such code knows the topology.
     """
-    document = replace(read_yaml(path), runs_code=False)
-    try:
-        found = WrittenNetwork.model_validate(document.data, context=document)
-    except ValidationError as error:
-        raise explain(error, document, WrittenNetwork) from None
+    found, document = _part(WrittenNetwork, path, runs_code=False)
     topology: object = found.topology
     if isinstance(topology, Unread):
         raise UserError(f"{document.where(('topology',))}: topology: is made by {topology.name}, which is not run here")
@@ -91,11 +90,7 @@ def read_models(path: Path) -> WrittenModels:
 
     Raises `UserError` when they are none that this version reads.
     """
-    document = read_yaml(path)
-    try:
-        return WrittenModels.model_validate(document.data, context=document)
-    except ValidationError as error:
-        raise explain(error, document, WrittenModels) from None
+    return _part(WrittenModels, path, runs_code=True)[0]
 
 
 def read_protocol(path: Path, title: str) -> Protocol:
@@ -103,17 +98,21 @@ def read_protocol(path: Path, title: str) -> Protocol:
 
     Raises `UserError` when it is none that this version reads, or when it has such code.
     """
-    document = replace(read_yaml(path), runs_code=False)
-    try:
-        found = WrittenProtocols.model_validate(document.data, context=document)
-    except ValidationError as error:
-        raise explain(error, document, WrittenProtocols) from None
+    found, document = _part(WrittenProtocols, path, runs_code=False)
     for protocol in found.protocols:
         parts: tuple[object, ...] = (protocol, getattr(protocol, "objective", None))
         if not any(isinstance(part, Unread) for part in parts) and protocol.title == title:
             return protocol
     place = f"{document.where(('protocols',))}: protocols"
     raise UserError(f"{place}: none called {title!r} can be read without running code of one's own")
+
+
+def _part(kind: type[Part], path: Path, *, runs_code: bool) -> tuple[Part, Document]:
+    document = replace(read_yaml(path), runs_code=runs_code)
+    try:
+        return kind.model_validate(document.data, context=document), document
+    except ValidationError as error:
+        raise explain(error, document, kind) from None
 
 
 def _plain(scenario: Scenario) -> dict[str, Any]:

@@ -275,11 +275,7 @@ def test_a_file_of_lives_that_is_not_as_it_should_be_is_refused(folder, lines, m
         raw(folder)
 
 
-def test_a_damaged_file_and_a_channel_that_hardly_changes_are_refused(folder):
-    lines = [line.replace("518.67", f"{place}e-300") for place, line in enumerate(GOOD)]
-    write(folder / "train_FD001.txt", lines)
-    with pytest.raises(UserError, match="column 6 of the training files changes by 1.8e-299 only"):
-        raw(folder, channels="all")
+def test_a_damaged_file_is_refused(folder):
     packed = (folder / "test_FD001.txt.gz").read_bytes()
     (folder / "test_FD001.txt.gz").write_bytes(packed[: len(packed) // 2])
     with pytest.raises(UserError, match="is cut short"):

@@ -49,13 +49,6 @@ def test_what_is_exactly_spent_is_within_the_budget(at: Budget, rounds: int) -> 
     assert summary_at(rounds_of("a", 1, [0.1, 0.2, 0.3]), at)["rounds"].to_list() == [rounds]
 
 
-def test_rounds_of_an_older_fedsim_do_not_tell_of_the_backbone() -> None:
-    older = rounds_of("a", 1, [0.1, 0.2]).drop(columns="backbone_bytes")
-    assert isnan(summary_at(older, ("round", 2))["backbone_bytes"][0])
-    with pytest.raises(UserError, match="no column 'backbone_bytes': an older fedsim wrote them"):
-        summary_at(older, ("backbone_bytes", 1e6))
-
-
 def test_every_run_has_a_row_ended_or_not_begun() -> None:
     runs = [rounds_of("slow", 1, [0.5, 0.6], round_s=100.0), rounds_of("quick", 2, [0.1, 0.2])]
     table = summary_at(pd.concat(runs, ignore_index=True), ("sim_time_s", 60.0))

@@ -141,18 +141,6 @@ def test_a_manifest_that_lacks_what_can_be_done_without(key: str, folder: Path) 
     assert run(scenario({"seeds": [1, 2]}), out=folder, resume=True).manifest["status"] == "finished"
 
 
-def test_a_manifest_that_does_not_say_its_arithmetic(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    learning = {"learn": True, "data": {"name": "digits"}, "model": {"name": "softmax"}, "topology.devices": 2}
-    path = run(scenario({**learning, "stop": {"rounds": 1}}), out="run", workers=1).folder / "manifest.json"
-    manifest = json.loads(path.read_bytes())
-    path.write_text(json.dumps(manifest | {"numeric_family": None, "status": "running"}))
-    message = "run/manifest.json has lost its numeric_family" + AGAIN
-    assert refusal(["run", "run/scenario.yaml", "--out", "run", "--resume"], capsys) == message
-
-
 @pytest.mark.parametrize(
     "make",
     [a_folder, a_pipe, a_link_to("/dev/zero"), a_link_to("scenario.yaml")],

@@ -17,7 +17,6 @@ from fedsim.metrics.confusion import (
     false_alarms,
     macro_f1,
     missed_faults,
-    only_predicted,
     recall,
 )
 from fedsim.metrics.tables import confusion_table
@@ -57,12 +56,6 @@ def test_scikit_learn_comes_to_the_same(pairs: list[tuple[int, int]]) -> None:
     assert missed_faults(counts, 0) == pytest.approx(missed, nan_ok=True)
     if sound:
         assert false_alarms(counts, 0) == pytest.approx(1 - recall(counts)[0])
-
-
-def test_one_class_for_everything() -> None:
-    assert only_predicted(np.array([[0, 3], [0, 5]])) == 1
-    assert only_predicted(np.array([[0, 3], [1, 5]])) is None
-    assert only_predicted(np.array([[0, 0], [0, 5]])) is None, "there is no other"
 
 
 # -- columns ----------------------------------------------------------------------------------------------------------

@@ -111,13 +111,6 @@ FAULTS = (
         (TEST_CONFUSION,),
     ),
     Fault(
-        "two classes that are predicted are one",
-        CONFUSION,
-        "if len(predicted) == 1 and",
-        "if len(predicted) <= 2 and",
-        (TEST_CONFUSION,),
-    ),
-    Fault(
         "an error in a unit is no column of a chosen metric",
         CHOSEN,
         "None if column.unit in NO_UNITS else column",

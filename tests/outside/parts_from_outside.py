@@ -94,10 +94,6 @@ class Vague(FedAvg):
     mine: "Nowhere" = 3
 
 
-class Line(FedAvg):
-    name: Literal["two\\nlines"] = "two\\nlines"
-
-
 def made():
     class Inner(FedAvg):
         pass

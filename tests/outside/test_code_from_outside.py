@@ -292,7 +292,6 @@ BASE = "must be a class derived from fedsim.protocols.protocol.Protocol"
         ({"path": "mine.py:Alias", "my_kez": 1}, "protocols[0].my_kez: unknown key; did you mean 'my_key'?"),
         ({"path": "mine.py:Choosy"}, "mine.py:Choosy fails while its keys are checked: {folder}/mine.py:77: KeyError"),
         ({"path": "mine.py:Vague"}, "name 'Nowhere' is not defined"),
-        ({"path": "mine.py:Line"}, "mine.py:Line is called 'two\\nlines', and must have a name of 1 to 60 letters"),
         ({"path": "bad.py:Mine"}, "protocols[0].path: {folder}/bad.py:2: ZeroDivisionError: division by zero"),
         ({"path": "mine.py:Mine", "name": "fedavg"}, "protocols[0].path: stands beside a name; leave the name out"),
         ({"path": "mine.py:Mine", "name": "mine"}, "protocols[0].path: stands beside a name; leave the name out"),

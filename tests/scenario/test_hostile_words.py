@@ -64,7 +64,7 @@ RUN: dict[str, tuple[list[str], str]] = {
         "--only: the scenario has no protocol '\\x1b[2J' (protocols: 'fedavg', 'fedprox')"),
     # places
     "results in the process table": (["--out", "/proc/fedsim"],
-        "/proc... cannot be written to (...); choose another one with --out"),
+        "/proc/fedsim cannot be a run folder (...); choose another one with --out"),
     "results in a device": (["--out", "/dev/null"], "/dev/null is not a folder; choose another one with --out"),
     "results below the scenario": (["--out", "plant.yaml/x"],
         "plant.yaml is not a folder; choose another one with --out"),

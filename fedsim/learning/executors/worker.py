@@ -133,12 +133,8 @@ class Worker:
             return None
         pid, self._pid = self._pid, None
         self.connection.close()
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(pid, signal.SIGKILL)
-        try:
-            status = os.waitpid(pid, 0)[1]
-        except ChildProcessError:  # somebody else has waited for all children
-            return None
+        os.kill(pid, signal.SIGKILL)
+        status = os.waitpid(pid, 0)[1]
         return os.WTERMSIG(status) if os.WIFSIGNALED(status) else None
 
 
