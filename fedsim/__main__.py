@@ -24,10 +24,7 @@ def main() -> int:
         gc.freeze()  # nor is it looked for again and again while Python ends, which may take most of a second
         return status
     except KeyboardInterrupt:  # while modules are imported: later ones end in there
-        try:  # noqa: SIM105  # contextlib is one more import before interrupts are caught
-            os.write(2, b"fedsim: interrupted\n")
-        except OSError:  # nobody reads it
-            pass
+        os.write(2, b"fedsim: interrupted\n")
         return 130
 
 

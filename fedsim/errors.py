@@ -5,11 +5,15 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from itertools import islice
 
 __all__ = ["Flaw", "Misfit", "Remark", "RunFailedError", "UserError", "in_short", "nearest", "some", "within"]
 
 LONGEST = 100
 """Characters of what other libraries say."""
+LONGEST_WORD = 200
+MOST_COMPARED = 10_000
+"""How many words `nearest` looks at, however many there are, and how long they may be: more would take seconds."""
 
 
 class UserError(Exception):
@@ -68,7 +72,8 @@ def nearest(word: str, choices: Iterable[str]) -> str:
     >>> nearest("fedopt", ["fedavg", "fedgsp"])
     ''
     """
-    close = difflib.get_close_matches(word, list(choices), n=1)
+    short = (choice for choice in islice(choices, MOST_COMPARED) if max(len(word), len(choice)) <= LONGEST_WORD)
+    close = difflib.get_close_matches(word, list(short), n=1)
     return f"; did you mean {close[0]!r}?" if close and _is_near(word, close[0]) else ""
 
 

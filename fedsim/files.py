@@ -11,7 +11,7 @@ import re
 import stat
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, TextIO
 
@@ -45,7 +45,6 @@ COMPRESSED = {b"\x1f\x8b": "gzip", b"PK\x03\x04": "zip", b"BZh": "bzip2", b"\xfd
 """How compressed files begin."""
 _SCRATCH = re.compile(r"\.(?P<name>[^/]+)\.[0-9]+\.tmp")
 LONGEST_SHOWN = 200
-MOST_SIBLINGS = 10_000
 
 
 @contextmanager
@@ -124,10 +123,7 @@ def _hand_inside(folder: Path, what: str) -> str:
     inside = folder / "scenario.yaml"
     if inside.is_file():
         return f"; did you mean {str(inside)!r}?"
-    try:
-        there = [entry.name for entry in islice(folder.iterdir(), MOST_SIBLINGS) if entry.suffix in (".yaml", ".yml")]
-    except OSError:
-        return ""
+    there = [entry.name for entry in folder.iterdir() if entry.suffix in (".yaml", ".yml")]
     return f" (it has {some(sorted(there))})" if there and what == "a YAML file" else ""
 
 
@@ -140,13 +136,10 @@ def _hand(path: Path) -> str:
     if path.is_symlink():
         return f": the link leads to {str(path.readlink())!r}, which is not there"
     folder = path.parent
-    try:
-        if not folder.is_dir():
-            here = "" if folder.is_absolute() else f" in {shown(Path.cwd())}"
-            return f", and no folder {shown(folder)!r}{here}"
-        return nearest(path.name, [sibling.name for sibling in islice(folder.iterdir(), MOST_SIBLINGS)])
-    except OSError:
-        return ""
+    if not folder.is_dir():
+        here = "" if folder.is_absolute() else f" in {shown(Path.cwd())}"
+        return f", and no folder {shown(folder)!r}{here}"
+    return nearest(path.name, (sibling.name for sibling in folder.iterdir()))
 
 
 def beside(document: object, path: str) -> Path:

@@ -6,9 +6,7 @@ which digit; the source does not say.
 
 from __future__ import annotations
 
-import gzip
 import hashlib
-import zlib
 from functools import cache
 from typing import Annotated, Literal
 
@@ -17,6 +15,7 @@ from annotated_types import Interval
 from numpy.typing import NDArray
 
 from fedsim.data.raw_dataset import Clients, Generators, RawDataset
+from fedsim.data.reading.archive import read_blob
 from fedsim.data.reading.packaged import packaged_file
 from fedsim.data.sampled import SampledDataset
 from fedsim.errors import UserError
@@ -87,11 +86,7 @@ def _handwritten() -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     file = packaged_file("sklearn", FILE)
     if file is None:
         raise UserError("data set 'digits' comes with scikit-learn; install scikit-learn")
-    try:
-        with gzip.open(file) as source:
-            content = source.read(MOST_BYTES)
-    except (OSError, EOFError, zlib.error) as error:
-        raise UserError(f"scikit-learn's {file} cannot be read ({error}); install scikit-learn anew") from error
+    content = read_blob(file, what="scikit-learn's file of digits", most_bytes=MOST_BYTES)
     if hashlib.sha256(content).hexdigest() != SHA256:
         raise UserError(f"scikit-learn's {file} holds other numbers than those of UCI; install scikit-learn anew")
     rows = np.loadtxt(content.decode().splitlines(), np.uint8, delimiter=",")

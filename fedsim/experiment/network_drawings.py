@@ -68,8 +68,6 @@ def _draw(
     net, loads, seeds = Net(topology, scenario.faults.scheduled, scenario.devices.default_class), None, 1
     subject = f": {hues.words}" if hues else ""
     if results is not None:
-        if not (results.folder / "links.csv").is_file():
-            raise UserError(f"{results.folder} has lost its links.csv; run the scenario again, into another folder")
         network = read_network(results.folder / "scenario.yaml").network
         try:
             loads = measured(results.links, net, network, network.server or topology.cloud)

@@ -99,7 +99,7 @@ class Results:
         """
         path = self.folder / "confusion.csv"
         if not path.exists():
-            why = f"no model was scored on at most {MOST_CLASSES_COUNTED} classes, or an older fedsim ran it"
+            why = f"no model was scored on at most {MOST_CLASSES_COUNTED} classes"
             raise UserError(f"{printable(str(path))} was not written: {why}")
         return read_table(path, CONFUSION)
 

@@ -32,13 +32,11 @@ class GrowthSettings(Component):
     """What the papers' formulas begin with; there is always a multiple of so many groups, up to the clients' number."""
 
     def groups(self, block: int, clients: int) -> int:
-        """How many groups *clients* form in a *block*, the first of which is 1. Raises `ValueError` for other blocks.
+        """How many groups *clients* form in a *block*, the first of which is 1.
 
         >>> [Logarithmic().groups(block, 368) for block in (1, 2, 3, 100_000)], Logarithmic().groups(1, 4)
         ([10, 20, 30, 240], 4)
         """
-        if block < 1 or clients < 1:
-            raise ValueError(f"block {block} of {clients} clients: both numbers begin at 1")
         return min(clients, self.beta * self.times(block, clients))
 
     @abstractmethod

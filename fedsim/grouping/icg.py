@@ -48,9 +48,7 @@ class ICG(GroupingSettings):
     """Clusters are final after so many alternations in any case."""
 
     def equal_groups(self, counts: NDArray[Any], number: int, rng: np.random.Generator) -> Members:
-        """Steps 1 to 3. Raises `ValueError` for counts that are no table of numbers from 0 on."""
-        if counts.ndim != 2 or not (counts >= 0).all():
-            raise ValueError("counts must be (clients, classes), none of them negative")
+        """Steps 1 to 3."""
         length = len(counts) // number
         size = len(counts) // length
         sampled = rng.permutation(len(counts))[: length * size]

@@ -55,7 +55,7 @@ def check_tensors(name: str, content: bytes) -> None:
         header, data = _taken_apart(content)
         found = header.pop("__metadata__")["digest"]
         fits = found == _digest_of_tensors(name, header, data)
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError):
+    except (ValueError, LookupError, TypeError, AttributeError):
         raise Damaged("is no safetensors file with a digest") from None
     if not fits:
         raise Damaged("does not fit its digest")
@@ -129,7 +129,7 @@ def read_index(run: str, content: bytes) -> Index:
 def _row(text: bytes) -> dict[str, Any]:
     try:
         row = json.loads(text)
-    except (ValueError, RecursionError):
+    except ValueError:
         row = None
     if not isinstance(row, dict):
         raise Damaged("is no JSON with a digest")
@@ -137,11 +137,7 @@ def _row(text: bytes) -> dict[str, Any]:
 
 
 def _check_digest(found: object, content: object) -> None:
-    try:
-        fits = found == _digest(content)
-    except RecursionError:  # brackets in brackets, just not too deep to be read
-        fits = False
-    if not fits:
+    if found != _digest(content):
         raise Damaged("does not fit its digest")
 
 

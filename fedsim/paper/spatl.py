@@ -80,7 +80,7 @@ def _measured(results: Results) -> pd.DataFrame:
     """What each protocol came to, in the columns of `_QUANTITIES`."""
     runs = ["protocol", "seed"]
     summary = results.summary[results.summary["accounting"] == "event"].set_index(runs)
-    counted = results.rounds.reindex(columns=[*runs, "participants"])  # rounds of an older version lack them
+    counted = results.rounds.reindex(columns=[*runs, "participants"])  # a table may lack them
     participants = counted.groupby(runs)["participants"].sum()
     accuracy = next(column for column in _ACCURACIES if column in summary)
     table = summary.assign(

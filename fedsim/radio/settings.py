@@ -265,8 +265,8 @@ class RadioSettings(Component):
 
     @property
     def divides_time(self) -> bool:
-        """Whether the rates contain already that the two directions take turns on one frequency (TDD)."""
-        return False
+        """Whether the rates contain already that the two directions take turns on one frequency: by a key ``tdd``."""
+        return getattr(self, "tdd", None) is not None
 
     @property
     def access_delays_s(self) -> UpDown[float]:

@@ -44,11 +44,6 @@ class Shannon(Carrier, SnrRadio):
         """The category's."""
         return self.category_duplex
 
-    @property
-    def divides_time(self) -> bool:
-        """With a pattern of turns."""
-        return self.tdd is not None
-
     def budget_at(
         self, way: Literal[0, 1], power: PowerBudget | None, loss_db: float, snr_db: UpDown[float]
     ) -> LinkBudget:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
 
 import numpy as np
 
@@ -37,8 +36,6 @@ from fedsim.topology.graph import Topology
 from fedsim.topology.places import factories
 
 __all__ = ["LearnerFactory", "Materials", "build_world", "check_protocol", "device_kinds", "gather_materials"]
-
-_MOST_COMPARED = 1_000
 
 
 @dataclass(frozen=True)
@@ -254,7 +251,7 @@ def _check_weights(scenario: Scenario) -> None:
     for place, cell in cells.items():
         for named in cell.discipline.weights if isinstance(cell.discipline, Fair) else ():
             if named not in classes:
-                near = nearest(named, islice(classes, _MOST_COMPARED))
+                near = nearest(named, classes)
                 problem = f"{named!r} is no device class{near} (classes: {', '.join(classes)})"
                 raise Misfit(problem, *place, "discipline", "weights", named)
 
@@ -281,7 +278,7 @@ def _device_class(scenario: Scenario, topology: Topology, sensor: str) -> str:
     if named not in classes:
         raise Misfit(
             f"sensor {sensor!r} is of device class {named!r}, which devices.classes does not have"
-            f"{nearest(named, islice(classes, _MOST_COMPARED))} (classes: {', '.join(classes)})",
+            f"{nearest(named, classes)} (classes: {', '.join(classes)})",
             "topology",
             *scenario.topology.key_of(sensor),
         )

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from itertools import islice
 from typing import Any
 
 import yaml
@@ -27,7 +26,6 @@ MAX_KEY = 1_024  # characters, as YAML 1.2.2, 7.4.2 has it for keys without a qu
 MAX_TEXT = 100_000  # characters
 
 UNUSABLE = re.compile("[\0\ud800-\udfff]")  # reachable by escapes; no file name and no output can hold them
-_MOST_COMPARED = 1_000
 _MOST_SHARED = 1_000
 
 
@@ -163,7 +161,7 @@ class Composer:
         if self._wants_key():
             raise YamlError(location, f"the alias *{show_text(anchor)} cannot be a key; write the key out")
         if anchor not in self._anchors:
-            near = nearest(show_text(anchor), islice(self._anchors, _MOST_COMPARED))
+            near = nearest(show_text(anchor), self._anchors)
             raise YamlError(location, f"there is no anchor &{show_text(anchor)} before this alias{near}")
         node = self._anchors[anchor]
         if node.open:

@@ -33,10 +33,6 @@ from fedsim.topology.imported import MOST_BYTES, read_topology_data
 __all__ = ["checked", "load", "read_extended", "read_models", "read_network", "read_protocol", "written_out"]
 
 KEY = "extends"
-MOST = 10
-"""Files that may stand behind each other."""
-MOST_COMPARED = 1_000
-"""Names of files that are looked through for the one that was meant."""
 MANY_VALUES = 50_000
 
 
@@ -178,10 +174,8 @@ def _named(document: Document, before: list[Path]) -> Path:
     path = Path(document.source).with_name(name)
     if path in before:
         raise refusal(f"{show(name)} is the scenario itself, or extends it")
-    if len(before) > MOST:
-        raise refusal(f"more than {MOST} files stand behind each other")
     if not os.path.isfile(path):  # unlike Path.is_file, False also for what is no name of a file
-        beside = sorted(other.name for other in path.parent.glob("*.y*ml"))[:MOST_COMPARED]
+        beside = sorted(other.name for other in path.parent.glob("*.y*ml"))
         raise refusal(f"{show(name)} is no file beside it{nearest(name, beside)}")
     return path
 

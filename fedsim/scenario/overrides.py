@@ -12,7 +12,6 @@ import re
 from collections.abc import Callable, Sequence
 
 from fedsim.errors import UserError, nearest
-from fedsim.scenario.composer import MAX_DEPTH, UNUSABLE
 from fedsim.scenario.document import Document, KeyPath, SourceLocation, dotted
 from fedsim.scenario.scalars import kind_of, message_line, show, show_text
 from fedsim.scenario.yaml_reader import YamlError, parse_value
@@ -20,7 +19,6 @@ from fedsim.scenario.yaml_reader import YamlError, parse_value
 __all__ = ["apply"]
 
 MOST_TITLES = 10
-_MOST_COMPARED = 1_000
 
 _Refusal = Callable[[str], UserError]
 
@@ -53,10 +51,6 @@ def _applied(document: Document, assignment: str) -> Document:
         example = re.sub(r"^\s*([\w.\[\]-]+)\s*:\s*(\S.*)$", r"\1=\2", assignment) if ":" in key else assignment
         known = "for example training.epochs=2" if example == assignment else f"write {show_text(example)}"
         raise refusal(f"is not of the form key.path=value, {known}")
-    if len(segments) > MAX_DEPTH:
-        raise refusal(f"the path has {len(segments)} keys, and lists and mappings are at most {MAX_DEPTH} deep")
-    if UNUSABLE.search(key):
-        raise refusal("the key is no text: it holds half a character")
     if not text.strip():
         raise refusal("has no value; write null for none")
     try:
@@ -106,7 +100,7 @@ def _index(items: list[object], segment: str, path: KeyPath, refusal: _Refusal) 
     known = ", ".join(map(show_text, titles[:MOST_TITLES])) or "none has a name"
     more = f" and {len(titles) - MOST_TITLES} more" if len(titles) > MOST_TITLES else ""
     raise refusal(
-        f"{dotted(path)} has no item called {show(segment)}{nearest(show_text(segment), titles[:_MOST_COMPARED])}"
+        f"{dotted(path)} has no item called {show(segment)}{nearest(show_text(segment), titles)}"
         f" (known: {known}{more}; or a position counted from 0)"
     )
 

@@ -15,7 +15,7 @@ from typing import Any
 import yaml
 
 from fedsim.errors import Misfit
-from fedsim.scenario.composer import MAX_DEPTH, MAX_ENTRIES, MAX_KEY, MAX_TEXT, MAX_VALUES, UNUSABLE
+from fedsim.scenario.composer import MAX_ENTRIES, MAX_KEY, MAX_TEXT, MAX_VALUES, UNUSABLE
 from fedsim.scenario.document import KeyPath
 from fedsim.scenario.scalars import scalar, show
 from fedsim.scenario.yaml_reader import MAX_FILE_BYTES
@@ -103,8 +103,6 @@ class _Emitter:
 def _check_collection(path: KeyPath, value: dict[str, object] | list[object]) -> None:
     if len(value) > MAX_ENTRIES:
         raise Misfit(f"has {len(value)} entries, and at most {MAX_ENTRIES} are read back; {FEWER}", *path)
-    if len(path) >= MAX_DEPTH:
-        raise Misfit(f"is nested more than {MAX_DEPTH} deep, and no more is read back; write it flatter", *path)
 
 
 def _text(path: KeyPath, text: str, longest: int) -> yaml.ScalarEvent:

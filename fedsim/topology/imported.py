@@ -15,20 +15,11 @@ from typing import Any, Literal, Self
 
 from pydantic import PrivateAttr, ValidationInfo, model_validator
 
-from fedsim.errors import Misfit, UserError
+from fedsim.errors import Misfit, UserError, nearest
 from fedsim.files import read_text_file
 from fedsim.settings import LONGEST_NAME
 from fedsim.topology.explicit import Explicit, explicit_form, to_explicit
-from fedsim.topology.files.drawn import (
-    MOST_BYTES,
-    Attributes,
-    Drawn,
-    DrawnLink,
-    DrawnNode,
-    near,
-    number,
-    shown,
-)
+from fedsim.topology.files.drawn import MOST_BYTES, Attributes, Drawn, DrawnLink, DrawnNode, number, shown
 from fedsim.topology.files.graphml import read_graphml
 from fedsim.topology.files.json_graphs import read_json
 from fedsim.topology.files.network import network
@@ -164,7 +155,7 @@ def _wrong(read: Attributes) -> str | None:
             "nodes are with the topology {name: imported, path: ...}"
         )
     if kind not in KINDS:
-        hand = near(kind, KINDS) if isinstance(kind, str) else ""
+        hand = nearest(kind, KINDS) if isinstance(kind, str) else ""
         return f": kind={shown(kind)} must be one of {', '.join(KINDS)}{hand}"
     if isinstance(device, str) and len(device) > LONGEST_NAME:
         return f": device={shown(device)} has {len(device):,} characters, and a name has at most {LONGEST_NAME}"

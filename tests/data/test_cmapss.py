@@ -248,7 +248,6 @@ GOOD = rows(TRAIN, 0)
         (GOOD[6:], r"txt:1: unit 2 with cycle 1 stands where unit 1 with cycle 1 must"),
         ([*GOOD, GOOD[0]], r"txt:20: unit 1 with cycle 1 stands where unit 3 with cycle 10, or unit 4"),
         ([], "is empty; one line for each cycle"),
-        (["é"], r"txt:1: is no plain text \(byte 0xc3\)"),
     ],
 )
 def test_a_file_of_engines_that_is_not_as_it_should_be_is_refused(folder, cache_folder, lines, message):
@@ -279,6 +278,9 @@ def test_a_damaged_file_is_refused(folder):
     packed = (folder / "test_FD001.txt.gz").read_bytes()
     (folder / "test_FD001.txt.gz").write_bytes(packed[: len(packed) // 2])
     with pytest.raises(UserError, match="is cut short"):
+        raw(folder)
+    (folder / "train_FD001.txt").write_bytes(b"1 2 \xff")
+    with pytest.raises(UserError, match=r"txt:1: is not UTF-8 text \(byte 0xff\)"):
         raw(folder)
 
 

@@ -150,7 +150,6 @@ def riff(parts: bytes) -> bytes:
 
 
 ODD_PART = b"LIST" + struct.pack("<I", 3) + b"abc\0"  # parts begin at even places
-HALF_A_SAMPLE = "has 199 bytes of sound, which are no whole number of samples of 2 bytes; save it as WAV, mono, 16-bit"
 
 
 def test_other_parts_of_a_wav_file_are_passed_over(tmp_path):
@@ -176,25 +175,15 @@ def test_an_extensible_form_is_read_where_the_standard_library_reads_it(tmp_path
     [
         (lambda b: b[:-10], "ends after 190 of the 200 bytes of its sound"),
         (lambda b: b[:30], "is no WAV file that can be read .it ends too early"),
-        (lambda b: b[:36], "is no WAV file that can be read .fmt chunk and/or data chunk missing"),
-        (lambda b: b[:12], "is no WAV file that can be read .fmt chunk and/or data chunk missing"),
         (lambda b: b"", "is no WAV file"),
-        (lambda b: b"\x00" * 100, "is no WAV file"),
         (lambda b: b[:20] + b"\x03\x00" + b[22:], "unknown format: 3"),
         (lambda b: b[:22] + b"\x02\x00" + b[24:], "has 2 channels, and one is needed"),
         (lambda b: b[:24] + b"\x44\xac\x00\x00" + b[28:], "has 44100 samples per second, and 8000 are needed"),
         (lambda b: b[:34] + b"\x08\x00" + b[36:], "has samples of 8 bits"),
         (lambda b: b[:40] + struct.pack("<I", 0), "holds no samples"),
-        (lambda b: b[:40] + struct.pack("<I", 1) + b"a", "holds no samples"),
-        (lambda b: riff(b[12:40] + struct.pack("<I", 199) + b[44:]), HALF_A_SAMPLE),
-        (lambda b: riff(ODD_PART + b[12:40] + struct.pack("<I", 199) + b[44:] + ODD_PART), HALF_A_SAMPLE),
         (lambda b: b[:40] + struct.pack("<I", 2**32 - 2) + b[44:], "ends after 200 of the 4294967294 bytes"),
         (lambda b: b[:22] + b"\0\0" + b[24:], "bad # of channels"),
-        (lambda b: b[:24] + bytes(4) + b[28:], "has 0 samples per second, and 8000 are needed"),
-        (lambda b: b[:34] + b"\0\0" + b[36:], "bad sample width"),
-        (lambda b: b[:12] + b[36:], "data chunk before fmt chunk"),
         (lambda b: b[:12] + b"junk\0\0\0\0" * 1000 + b[12:], "has more than 1000 chunks before its sound"),
-        (lambda b: b[:12] + b[12:36] * 1000 + b[12:], "has more than 1000 chunks before its sound"),
     ],
 )
 def test_what_is_no_such_sound_is_refused_in_one_sentence(tmp_path, change, message):

@@ -182,7 +182,7 @@ def test_a_file_of_a_store_that_is_none(here: Path, capsys: pytest.CaptureFixtur
 # -- what is damaged --------------------------------------------------------------------------------------------------
 
 DAMAGES: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
-    "an index of brackets": ("index", lambda content: b"[" * 100_000),
+    "half an index": ("index", lambda content: content[: len(content) // 2]),
     "accuracy that is none": ("metrics", lambda content: content.replace(b'"accuracy":0.', b'"accuracy":NaN,"a":0.')),
     "half a tensor": ("tensors", lambda content: content[: len(content) // 2]),
     "a tensor of other numbers": ("tensors", lambda content: content[:-1] + bytes([content[-1] ^ 0x40])),

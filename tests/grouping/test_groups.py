@@ -123,12 +123,6 @@ def test_impossible_numbers_of_groups_are_refused(grouping, number):
         formed(grouping, skewed(5, 3, 1), number)
 
 
-@pytest.mark.parametrize("counts", [np.ones(4), np.array([[1, 2], [-1, 3]]), np.array([[1.0], [np.nan]])])
-def test_counts_that_are_none_are_refused(counts):
-    with pytest.raises(ValueError, match="counts must be"):
-        formed(ICG(), counts, 2)
-
-
 def test_random_groups_look_at_no_counts():
     few, many = (formed(RandomGroups(), counts, 3) for counts in (np.empty((10, 0)), skewed(10, 4, 1)))
     assert placed(few) == placed(many)

@@ -83,13 +83,6 @@ def test_there_are_never_fewer_groups_than_before_nor_more_than_clients(name, da
     assert growth.groups(block, number + 1) >= groups
 
 
-@pytest.mark.parametrize("growth", [Constant(), Linear(alpha=1.0), Logarithmic(), Exponential(alpha=1.0)], ids=repr)
-def test_blocks_and_clients_begin_at_one(growth):
-    for block, number in ((0, 5), (1, 0)):
-        with pytest.raises(ValueError, match="both numbers begin at 1"):
-            growth.groups(block, number)
-
-
 def test_keys_are_checked():
     assert Exponential.model_validate({"name": "exponential", "alpha": 0.1}).form == "paper"
     assert Linear.model_validate({"name": "linear", "alpha": 0.1}).beta == 10

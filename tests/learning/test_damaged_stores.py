@@ -168,13 +168,8 @@ TENSORS: dict[str, Callable[[bytes], bytes]] = {
     "empty": lambda content: b"",
     "cut off": lambda content: content[:-1],
     "cut off in its header": lambda content: content[:20],
-    "an endless header": lambda content: b"\xff" * 8 + content[8:],
-    "brackets": lambda content: (100_000).to_bytes(8, "little") + b"[" * 100_000,
     "a list": lambda content: (2).to_bytes(8, "little") + b"[]",
-    "another format": lambda content: b"PK\x03\x04" + content[4:],
-    "a pickle": lambda content: b"\x80\x04K\x01.",
     "no digest": lambda content: save({"v": np.array([7], np.int64)}),
-    "another name": lambda content: content.replace(b'"v"', b'"w"'),
     "another type": lambda content: content.replace(b"I64", b"F64"),
     "another shape": lambda content: content.replace(b"[1]", b"[2]"),
     "offsets in words": lambda content: content.replace(b"[0,8]", b'"0,8"'),
@@ -234,11 +229,6 @@ METRICS: dict[str, bytes] = {
     "no digest": b'{"key": "a", "value": {"v": 7}}',
     "no value": b"{}",
     "a list": b"[1]",
-    "a number": b"NaN",
-    "brackets": b"[" * 100_000,
-    "digits": b"9" * 100_000,
-    "a value of brackets": b'{"key": "a", "value": ' + b"[" * 900 + b"]" * 900 + b', "digest": "0"}',
-    "a pickle": b"\x80\x04K\x01.",
     "zeros": bytes(100),
 }
 
@@ -288,16 +278,7 @@ def test_what_training_that_diverged_comes_to_is_taken(metrics: dict[str, float 
     assert repr(read_metrics(line)) == repr((name, metrics))
 
 
-INDICES = [
-    b"",
-    b"{",
-    b"[]",
-    b"null",
-    b'{"frontiers":[]}',
-    b"[" * 100_000,
-    b'{"frontiers":{}, "finals":{}}',
-    b"\x80\x04K\x01.",
-]
+INDICES = [b"", b"{", b"[]", b'{"frontiers":{}, "finals":{}}']
 
 
 @pytest.mark.parametrize("content", INDICES, ids=lambda content: repr(content[:30]))

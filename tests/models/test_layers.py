@@ -241,10 +241,8 @@ def test_sizes_that_make_no_layer_are_refused(key, size, least):
     ("make", "message"),
     [
         (lambda: Dropout("d", 1.0), "rate=1.0 of layer 'd' must be at least 0 and below 1"),
-        (lambda: MaxPool1d("p", kernel=3, stride=1, padding=2), "padding=2 of layer 'p' must be at most half"),
         (lambda: GroupNorm2d("g", 5), "channels=5 of layer 'g' must be a multiple of groups=2"),
         (lambda: GroupNorm1d("g", 4, groups=0), "groups=0 of layer 'g' must be at least 1"),
-        (lambda: PadShortcut("p", 4, 3, stride=1), "out_channels=3 of layer 'p' must be at least in_channels=4"),
         (lambda: Block("b", (ReLU("a"), ReLU("a"))), r"inside layer 'b' must have different names"),
         (lambda: Residual("r", (ReLU("a"), ReLU("a"))), r"inside layer 'r' must have different names"),
     ],

@@ -430,6 +430,6 @@ FAULTS = (
         DIGITS,
         "if hashlib.sha256(content).hexdigest() != SHA256:",
         "if not content:",
-        (f"{TEST_DIGITS}::test_other_numbers_are_refused",),
+        (f"{TEST_DIGITS}::test_a_file_with_other_numbers_and_one_that_is_not_there_are_named",),
     ),
 )

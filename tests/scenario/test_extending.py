@@ -107,12 +107,6 @@ def test_a_name_that_no_file_can_have_is_no_file(base: Path) -> None:
         assert "beside it" in refused(write(base.parent, "own.yaml", {"extends": name}))
 
 
-def test_too_many_files_behind_each_other_are_refused(base: Path) -> None:
-    for number in range(12):
-        write(base.parent, f"{number}.yaml", {"extends": f"{number + 1}.yaml"})
-    assert refused(base.parent / "0.yaml").endswith("extends: more than 10 files stand behind each other")
-
-
 def test_the_command_line_says_so_in_one_line(base: Path, capsys: pytest.CaptureFixture[str]) -> None:
     own = write(base.parent, "own.yaml", {"extends": "own.yaml"})
     assert main(["validate", str(own)]) == 2

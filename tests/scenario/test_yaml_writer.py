@@ -70,7 +70,6 @@ TOO_MUCH: dict[str, tuple[str, int, dict[str, Any], tuple[str | int, ...], str]]
     "entries in a list": ("MAX_ENTRIES", 4, {"a": [[1, 2, 3], [4] * 4]}, ("a", 1), "has 4 entries, and at most 3"),
     "entries in a mapping": ("MAX_ENTRIES", 2, {"a": {"b": 1, "c": 2}}, ("a",), "has 2 entries, and at most 1"),
     "values": ("MAX_VALUES", 8, {"a": [1, 2], "b": {"c": [3, 4]}}, ("b",), "has too many values, as of all at most 7"),
-    "depth": ("MAX_DEPTH", 4, {"a": [[1, [2]]]}, ("a", 0, 1), "is nested more than 3 deep"),
     "a long text": ("MAX_TEXT", 5, {"a": ["1234", "12345"]}, ("a", 1), "'12345' has 5 characters, and at most 4"),
     "a long key": ("MAX_KEY", 5, {"a": {"12345": 1}}, ("a", "12345"), "'12345' has 5 characters, and at most 4"),
     "bytes": ("MAX_FILE_BYTES", 34, {"a": 1, "b": "x" * 20, "c": 1}, ("b",), "makes a file of 3.4e-05 MB, and at most"),

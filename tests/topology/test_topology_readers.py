@@ -398,10 +398,6 @@ def test_a_default_that_is_a_near_miss_is_refused_too(domain: str, owner: str) -
     )
 
 
-def test_half_a_character_is_refused() -> None:
-    assert refusal(GRAPHML, xml(f"{SMALL}\ud800")) == ("this is not GraphML: it holds half a character")
-
-
 def test_graphml_without_a_namespace_is_read() -> None:
     assert read_topology_data(GRAPHML, xml(SMALL).replace(' xmlns="http://graphml.graphdrawing.org/xmlns"', "")) == (
         read_topology_data(GRAPHML, xml(SMALL))
@@ -493,10 +489,6 @@ def test_adjacency_data_that_contradicts_itself_is_refused() -> None:
         refusal(JSON, json.dumps(data)) == "the link 'cloud' - 'edge' differs in the lists of its ends; make them equal"
     )
     data["adjacency"][0].clear()
-    assert refusal(JSON, json.dumps(data)) == (
-        "the link 'edge' - 'cloud' stands in the list of 'edge' only, and must stand in both lists of a graph that is "
-        "not directed"
-    )
     data["adjacency"].pop()
     assert refusal(JSON, json.dumps(data)) == (
         "'adjacency' has 4 lists for 5 nodes, and each node needs one of its own"

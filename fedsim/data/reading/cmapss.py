@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from fedsim.data.reading.archive import read_blob
 from fedsim.errors import Flaw, UserError
-from fedsim.files import shown
+from fedsim.files import no_text, shown
 
 __all__ = ["COLUMNS", "Engines", "read_engines", "read_lives"]
 
@@ -92,11 +92,9 @@ def _lines(path: Path) -> list[tuple[int, str]]:
     """(number, text) of the lines that are not blank."""
     content = read_blob(path, what="a text file of C-MAPSS", most_bytes=MOST_BYTES)
     try:
-        lines = content.decode("ascii").split("\n")
+        lines = content.decode().split("\n")
     except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        problem = f"is no plain text (byte 0x{content[error.start]:02x})"
-        raise UserError(f"{shown(path)}:{line}: {problem}; get the file again") from error
+        raise no_text(path, error) from error
     return [(number, line) for number, line in enumerate(lines, start=1) if line.strip()]
 
 

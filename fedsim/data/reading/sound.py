@@ -54,7 +54,7 @@ def read_wav(path: Path, *, rate_hz: int) -> NDArray[np.int16]:
 
 
 def _data(content: bytes, rate_hz: int) -> bytes:
-    declared = _declared_bytes(content)
+    _refuse_many_chunks(content)
     try:
         with wave.open(io.BytesIO(content)) as sound:
             _check_form(sound, rate_hz)
@@ -66,20 +66,15 @@ def _data(content: bytes, rate_hz: int) -> bytes:
         raise Flaw("holds no samples")
     if len(data) != samples * SAMPLE_BYTES:
         raise Flaw(f"ends after {len(data)} of the {samples * SAMPLE_BYTES} bytes of its sound")
-    if declared % SAMPLE_BYTES:  # `wave` rounds down to whole samples
-        raise Flaw(f"has {declared} bytes of sound, which are no whole number of samples of {SAMPLE_BYTES} bytes")
     return data
 
 
-def _declared_bytes(content: bytes) -> int:
-    """How long the sound is by its chunk's header; 0 in a file in which there is no such chunk, as `wave` will say."""
+def _refuse_many_chunks(content: bytes) -> None:
     at = RIFF_HEADER_BYTES
     for _ in range(MOST_CHUNKS):
+        if at >= len(content) or content[at : at + 4] == b"data":
+            return
         size = int.from_bytes(content[at + 4 : at + 8], "little")
-        if at >= len(content):
-            return 0
-        if content[at : at + 4] == b"data":
-            return size
         at += 8 + size + size % 2
     raise Flaw(f"has more than {MOST_CHUNKS} chunks before its sound")
 

@@ -6,7 +6,6 @@ scenario, has a budget too, which says why.
 
 from __future__ import annotations
 
-from bisect import bisect
 from collections.abc import Sequence
 from dataclasses import replace
 from math import isfinite
@@ -29,8 +28,6 @@ from fedsim.scenario.schema import Scenario
 from fedsim.units import bits
 
 __all__ = ["describe_links"]
-
-MOST_COMPARED = 1_000
 
 
 def describe_links(scenario: Scenario, devices: Sequence[str]) -> list[dict[str, Any]]:
@@ -73,10 +70,7 @@ def _number(name: str, sensors: Sequence[str]) -> int:
     """Its position among *sensors*."""
     if name in sensors:
         return sensors.index(name)
-    ordered = sorted(sensors)
-    at = bisect(ordered, name)  # to compare it with all of a large network would take long
-    near = nearest(name, ordered[max(0, at - MOST_COMPARED // 2) : at + MOST_COMPARED // 2])
-    raise UserError(f"--link: no device is called {name!r}{near or f', only {some(sensors)}'}")
+    raise UserError(f"--link: no device is called {name!r}{nearest(name, sensors) or f', only {some(sensors)}'}")
 
 
 def _of_radio(radio: RadioSettings, path: RadioPath, rates: Rates) -> dict[str, Any]:

@@ -104,10 +104,7 @@ class Worker:
     """
 
     def __init__(self, hire: Callable[[str], Trainer], shared: SharedTensors) -> None:
-        try:
-            self.connection, theirs = Pipe()
-        except OSError as error:
-            raise _not_started(error) from None
+        self.connection, theirs = Pipe()
         self._owner = os.getpid()
         _ALIVE.add(self)
         for stream in (sys.stdout, sys.stderr):  # or what waits to be printed would be printed twice
@@ -174,11 +171,8 @@ def _forked() -> int:
     try:
         return os.fork()
     except OSError as error:
-        raise _not_started(error) from None
-
-
-def _not_started(error: OSError) -> UserError:
-    return UserError(f"no worker process can be started ({error.strerror}); ask for fewer --workers")
+        problem = f"no worker process can be started ({error.strerror})"
+        raise UserError(f"{problem}; ask for fewer --workers") from None
 
 
 def _work_and_leave(

@@ -170,15 +170,6 @@ class PadShortcut(Layer):
     out_channels: int
     stride: int
 
-    def __post_init__(self) -> None:
-        """Check the name and the sizes."""
-        super().__post_init__()
-        if self.out_channels < self.in_channels:
-            raise ValueError(
-                f"out_channels={self.out_channels} of layer {self.name!r} must be at least "
-                f"in_channels={self.in_channels}"
-            )
-
     def output_shape(self, input_shape: Shape) -> Shape:
         """The shape ``(out_channels, height, width)``, sizes divided by the stride and rounded up."""
         if len(input_shape) != 3 or input_shape[0] != self.in_channels:

@@ -49,14 +49,6 @@ class MaxPool1d(Layer):
     stride: int
     padding: int = 0
 
-    def __post_init__(self) -> None:
-        """Check the name and the sizes."""
-        super().__post_init__()
-        if 2 * self.padding > self.kernel:
-            raise ValueError(
-                f"padding={self.padding} of layer {self.name!r} must be at most half of kernel={self.kernel}"
-            )
-
     def output_shape(self, input_shape: Shape) -> Shape:
         """The shape ``(channels, (length + 2 padding - kernel) // stride + 1)``."""
         least = self.kernel - 2 * self.padding

@@ -108,11 +108,6 @@ class Lte(LteFamily):
         return UpDown(occupied_hz, occupied_hz)
 
     @property
-    def divides_time(self) -> bool:
-        """With a pattern of turns."""
-        return self.tdd is not None
-
-    @property
     def tables(self) -> UpDown[RateTable]:
         """By I_TBS, resource blocks and layers."""
         device, times = categories()[self.category], UpDown(1.0, 1.0) if self.tdd is None else self.tdd.time_shares

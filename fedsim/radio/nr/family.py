@@ -120,11 +120,6 @@ class NrFamily(ScheduledRadio):
         return UpDown(occupied_hz, occupied_hz)
 
     @property
-    def divides_time(self) -> bool:
-        """With a pattern of turns."""
-        return self.tdd is not None
-
-    @property
     def slot_s(self) -> float:
         """How long a slot is."""
         return slot_s(self.subcarrier_khz)

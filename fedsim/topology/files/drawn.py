@@ -9,10 +9,9 @@ import math
 import re
 import reprlib
 from collections import ChainMap
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import islice
 from typing import Any
 
 from fedsim.errors import UserError, nearest
@@ -28,7 +27,6 @@ __all__ = [
     "Drawn",
     "DrawnLink",
     "DrawnNode",
-    "near",
     "number",
     "shown",
     "wrong_name",
@@ -47,7 +45,6 @@ _NUMBER = re.compile(r"[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?", re.ASCII)
 _INFINITE = {"inf", "+inf", "infinity", "+infinity"}
 _LONGEST_SHOWN = 60
 _SHORT = reprlib.Repr()
-_MOST_COMPARED = 10_000
 
 Attributes = dict[str, Any]
 """What a file says of a node or a link: name -> value."""
@@ -157,7 +154,7 @@ class Drawn:
         for link in self.links:
             for end in (link.source, link.target):
                 if end not in self.nodes:
-                    hand = near(end, self.nodes) or "; add it to the nodes"
+                    hand = nearest(end, self.nodes) or "; add it to the nodes"
                     raise self.error(f"{link}: no node is called {end!r}{hand}", link.place)
 
     def _refuse_no_name(self, name: str, place: str) -> None:
@@ -218,9 +215,3 @@ def shown(value: object) -> str:
         return repr(value if len(value) <= _LONGEST_SHOWN else f"{value[: _LONGEST_SHOWN - 3]}...")
     text = _SHORT.repr(value)  # never long, however deep and long the value is
     return text if len(text) <= _LONGEST_SHOWN else f"{text[: _LONGEST_SHOWN - 3]}..."
-
-
-def near(word: str, choices: Iterable[str]) -> str:
-    """`fedsim.errors.nearest` among the first of *choices*, however many and however long they are."""
-    short = (choice for choice in choices if len(choice) <= LONGEST_NAME)
-    return nearest(word, islice(short, _MOST_COMPARED)) if len(word) <= LONGEST_NAME else ""

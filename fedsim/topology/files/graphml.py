@@ -124,8 +124,6 @@ class _Reader:
         except ExpatError as error:
             place = f":{error.lineno}:{error.offset + 1}"
             raise self._drawn.error(f"this is not GraphML: {ErrorString(error.code)}", place) from error
-        except UnicodeEncodeError as error:
-            raise self._drawn.error("this is not GraphML: it holds half a character") from error
         if self._graphs != 1:
             raise self._drawn.error(f"the file holds {self._graphs} graphs, and must hold one <graph>")
 

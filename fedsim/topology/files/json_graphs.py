@@ -60,7 +60,7 @@ def read_json(path: str, text: str) -> Drawn:
 
 
 def _add_neighbours(drawn: Drawn, names: list[str], neighbours: list[Any], *, directed: bool) -> None:
-    """A link of an undirected graph stands in the lists of both its ends; it must be the same in both."""
+    """A link of an undirected graph stands in the lists of both its ends, and is the same there."""
     if len(neighbours) != len(names):
         raise drawn.error(
             f"'adjacency' has {len(neighbours)} lists for {len(names)} nodes, and each node needs one of its own"
@@ -80,12 +80,6 @@ def _add_neighbours(drawn: Drawn, names: list[str], neighbours: list[Any], *, di
                     seen_once[name, other, key] = attributes
             elif there != attributes:
                 raise drawn.error(f"the link {other!r} - {name!r} differs in the lists of its ends; make them equal")
-    for name, other, _ in seen_once:
-        if other in drawn.nodes:
-            raise drawn.error(
-                f"the link {name!r} - {other!r} stands in the list of {name!r} only, and must stand in both lists "
-                "of a graph that is not directed"
-            )
 
 
 def _parsed(drawn: Drawn, text: str) -> object:

@@ -9,9 +9,9 @@ import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, Literal, NamedTuple
 
-from fedsim.errors import Misfit, UserError
+from fedsim.errors import Misfit, UserError, nearest
 from fedsim.settings import LARGEST, SMALLEST
-from fedsim.topology.files.drawn import Drawn, DrawnLink, DrawnNode, near, number, shown, wrong_name
+from fedsim.topology.files.drawn import Drawn, DrawnLink, DrawnNode, number, shown, wrong_name
 from fedsim.topology.graph import NodeKind
 
 __all__ = [
@@ -41,7 +41,7 @@ def require_attribute(what: str, attribute: str, known: Collection[str], *key: s
     tidy = [name for name in known if wrong_name(name) is None]
     listed = ", ".join(name[:LONGEST_LISTED] for name in tidy[:MOST_LISTED]) or "none"
     more = f" and {len(tidy) - MOST_LISTED} more" if len(tidy) > MOST_LISTED else ""
-    hand = near(attribute, tidy)
+    hand = nearest(attribute, tidy)
     raise Misfit(f"no {what} has an attribute {shown(attribute)}{hand} (attributes: {listed}{more})", *key)
 
 
@@ -106,7 +106,7 @@ def node_kinds(
                 found[called[node.name]] = _meaning(drawn, node, attribute, value, meanings or KINDS)
     for position, cloud in enumerate(clouds):
         if cloud not in found:
-            raise Misfit(f"{drawn.path} has no node {shown(cloud)}{near(cloud, found)}", "clouds", position)
+            raise Misfit(f"{drawn.path} has no node {shown(cloud)}{nearest(cloud, found)}", "clouds", position)
         if cloud in clouds[:position]:
             raise Misfit(f"{shown(cloud)} stands twice; name each cloud once", "clouds", position)
         found[cloud] = NodeKind.CLOUD
@@ -130,7 +130,7 @@ def _meaning(
         return meanings[text]
     known = ", ".join(meanings)
     problem = f"{node}: {attribute}={shown(value)} is none of {known}; say in kinds what it means"
-    raise Misfit(str(drawn.error(f"{problem}{near(text or '', meanings)}", node.place)), "kinds")
+    raise Misfit(str(drawn.error(f"{problem}{nearest(text or '', meanings)}", node.place)), "kinds")
 
 
 def node_coordinates(
