@@ -1,7 +1,7 @@
 """Whatever is in a scenario's file or set on the command line: it is loaded, or refused with a message, and no more.
 
 Scenarios that are right are changed at random, in their structure and byte by byte. The examples are the same in every
-run; `make test` draws some of them, and the long tests many.
+run; `make test` draws some of them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import yaml
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from limits import limited
-from tiers import examples
+from tiers import FULL
 
 from fedsim.errors import UserError
 from fedsim.scenario.document import KeyPath
@@ -32,13 +32,12 @@ BYTES = [path.read_bytes() for path in (*SCENARIOS, *TOPOLOGIES)]
 RIGHT = [read_yaml(path).data for path in SCENARIOS]
 
 SOME = settings(
-    max_examples=examples(300),
+    max_examples=6_000 if FULL else 60,
     derandomize=True,
     database=None,
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
-MANY = settings(SOME, max_examples=6_000)
 
 
 # -- what may be wrong -----------------------------------------------------------------------------------------------
@@ -55,24 +54,7 @@ ANYTHING = st.recursive(
     SCALARS, lambda inside: st.lists(inside, max_size=3) | st.dictionaries(TEXT, inside, max_size=3), max_leaves=6
 )
 TOKENS = [
-    *(
-        b"&a ",
-        b"*a",
-        b"<<: ",
-        b"!!str ",
-        b"!x ",
-        b"[",
-        b"]",
-        b"{",
-        b"}",
-        b": ",
-        b"- ",
-        b"? ",
-        b",",
-        b"\n",
-        b"\n  ",
-        b"\t",
-    ),
+    *(b"&a ", b"*a", b"<<: ", b"!!str ", b"!x ", b"[", b"]", b"{", b"}", b": ", b"- ", b"? ", b",", b"\n", b"\n  "),
     *(b"'", b'"', b"|\n", b">-\n", b"%", b"#", b"---\n", b"...\n", b"\0", b"\xff", b"\xe2\x80\xae", b"\xef\xbb\xbf"),
     *(b"1e999", b".nan", b".inf", b"~", b"0x", b"\\", b"\r", b"\xc2\x85", b"\xe2\x80\xa8", b"name: ", b"9" * 400),
 ]
@@ -202,57 +184,17 @@ def plant(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder / "a/scenarios/plant.yaml"
 
 
-def check_content(content: bytes, plant: Path) -> None:
+@pytest.mark.drawn
+@SOME
+@given(content=changed_scenarios() | changed_bytes())
+def test_a_scenario_with_something_else_in_it(content: bytes, plant: Path) -> None:
     plant.write_bytes(content)
     assert_loaded_or_refused(plant)
 
 
-def check_overrides(right: int, overrides: Sequence[str], plant: Path) -> None:
-    plant.write_bytes(SCENARIOS[right].read_bytes())
+@pytest.mark.drawn
+@SOME
+@given(scenario=st.sampled_from(SCENARIOS), overrides=st.lists(assignments(), min_size=1, max_size=3))
+def test_a_scenario_with_something_else_set(scenario: Path, overrides: list[str], plant: Path) -> None:
+    plant.write_bytes(scenario.read_bytes())
     assert_loaded_or_refused(plant, overrides)
-
-
-OVERRIDES = st.lists(assignments(), min_size=1, max_size=3)
-WHICH = st.integers(0, len(SCENARIOS) - 1)
-
-
-@pytest.mark.drawn
-@SOME
-@given(content=changed_scenarios())
-def test_a_scenario_with_something_else_in_it(content: bytes, plant: Path) -> None:
-    check_content(content, plant)
-
-
-@pytest.mark.drawn
-@SOME
-@given(content=changed_bytes())
-def test_a_file_with_other_bytes_in_it(content: bytes, plant: Path) -> None:
-    check_content(content, plant)
-
-
-@pytest.mark.drawn
-@SOME
-@given(right=WHICH, overrides=OVERRIDES)
-def test_a_scenario_with_something_else_set(right: int, overrides: list[str], plant: Path) -> None:
-    check_overrides(right, overrides, plant)
-
-
-@pytest.mark.long
-@MANY
-@given(content=changed_scenarios())
-def test_many_scenarios_with_something_else_in_them(content: bytes, plant: Path) -> None:
-    check_content(content, plant)
-
-
-@pytest.mark.long
-@MANY
-@given(content=changed_bytes())
-def test_many_files_with_other_bytes_in_them(content: bytes, plant: Path) -> None:
-    check_content(content, plant)
-
-
-@pytest.mark.long
-@MANY
-@given(right=WHICH, overrides=OVERRIDES)
-def test_many_scenarios_with_something_else_set(right: int, overrides: list[str], plant: Path) -> None:
-    check_overrides(right, overrides, plant)

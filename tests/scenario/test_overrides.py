@@ -118,7 +118,6 @@ def test_an_override_changes_neither_the_document_nor_what_an_alias_shares() -> 
         ("name={a: 1, a: 2}", "the value is not YAML: the key 'a' stands twice"),
         ("devices.0.x=2", "devices is empty or missing and has no item 0; write all of it"),
         ("stop[3]=2", "stop is empty or missing and has no item 3; write all of it"),
-        ("a" + ".a" * 50 + "=2", "the path has 51 keys, and lists and mappings are at most 50 deep"),
         ("topology.cells=2", "topology is text ('../topologies/park.yaml') and has no keys"),
         ("training.batch_size.x=2", "training.batch_size is a number (5) and has no keys"),
         ("grid.2=1", "grid has positions 0 to 1, and none at 2"),

@@ -79,7 +79,6 @@ def written(**nodes: str) -> str:
 
 ENTITIES = "".join(f'<!ENTITY e{i} "{f"&e{i - 1};" * 10}">' for i in range(1, 10))
 BOMB = f'<?xml version="1.0"?>\n<!DOCTYPE graphml [<!ENTITY e0 "ha">{ENTITIES}]>\n{xml("&e9;")}'
-NO_UTF_8 = "is not UTF-8 text (byte 0xff); save the file as UTF-8"
 MANY = "a" * 1_000_000
 CUT = "a" * 57 + "..."
 

@@ -22,31 +22,8 @@ AT_A_PORT = '<edge source="x" target="c" sourceport="p"/><edge source="x" target
 # What is no file of text at all
 
 
-def a_pipe(path: Path) -> None:
-    os.mkfifo(path)
-
-
 def a_device(path: Path) -> None:
     path.symlink_to("/dev/zero")
-
-
-def a_folder(path: Path) -> None:
-    path.mkdir()
-
-
-def a_circle(path: Path) -> None:
-    path.symlink_to("other")
-    Path("other").symlink_to(path)
-
-
-def a_dead_end(path: Path) -> None:
-    path.symlink_to("elsewhere")
-
-
-def a_memory(path: Path) -> None:
-    path.symlink_to("/proc/self/mem")
-    if not path.exists():
-        pytest.skip("there is no such file but on Linux")
 
 
 def a_terabyte(path: Path) -> None:
@@ -59,14 +36,10 @@ def nothing(path: Path) -> None:
 
 
 SPECIAL: dict[str, tuple[Callable[[Path], None], str]] = {
-    "a pipe": (a_pipe, "is a pipe, and WHAT must be a regular file; save its content in one"),
+    "a pipe": (os.mkfifo, "is a pipe, and WHAT must be a regular file; save its content in one"),
     "a device": (a_device, "is a device, and WHAT must be a regular file; save its content in one"),
-    "a folder": (a_folder, "is a folder; the path of WHAT is needed"),
-    "a circle of links": (a_circle, "cannot be read (Too many levels of symbolic links)"),
-    "a link to nothing": (a_dead_end, "there is no such file: the link leads to 'elsewhere', which is not there"),
     "nothing": (nothing, "there is no such file"),
     "a terabyte": (a_terabyte, "is too large: WHAT is at most ... MB"),
-    "memory": (a_memory, "cannot be read (Input/output error)"),
 }
 
 

@@ -335,8 +335,6 @@ REFUSED_GRAPHML: dict[str, tuple[str, str]] = {
         '<graphml xmlns="http://graphml.graphdrawing.org/xmlns">',
     ),
     "empty": ("", "this is not GraphML: no element found"),
-    "json": ("{}", "this is not GraphML: not well-formed (invalid token)"),
-    "unclosed": ("<graphml>", "this is not GraphML: no element found"),
     "hyperedge": (xml("<hyperedge/>"), "a <hyperedge> joins any number of nodes; replace it by a node with links"),
     "another file": (
         xml('<node id="a"><locator href="b"/></node>'),
