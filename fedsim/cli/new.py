@@ -49,7 +49,9 @@ def _execute(arguments: argparse.Namespace) -> int:
     if os.path.lexists(path):
         raise UserError(f"{shown(path)} is there already, and stays as it is; choose another name")
     write_atomically(path, starter(str(path), name).encode())
-    sys.stdout.write(f"{printable(str(path))}\nLook at it, then: {shlex.join(['fedsim', 'run', str(path)])}\n")
+    sys.stdout.write(
+        f"{printable(str(path))}\nLook at it, then: {printable(shlex.join(['fedsim', 'run', str(path)]))}\n"
+    )
     return 0
 
 

@@ -102,6 +102,7 @@ def _execute(arguments: argparse.Namespace) -> int:
     from fedsim.cli.tables import show_comparison, show_paper_table
     from fedsim.experiment.host import CHECKPOINT_INTERVAL_S
     from fedsim.experiment.run import run
+    from fedsim.scenario.scalars import printable
 
     scenario, interval_s = _scenario(arguments), arguments.checkpoint_interval_s
     try:
@@ -131,7 +132,7 @@ def _execute(arguments: argparse.Namespace) -> int:
         show_paper_table(scenario.paper_table, results)
     if not arguments.quiet:
         sys.stdout.flush()
-        folder = shlex.join([str(results.folder)])
+        folder = printable(shlex.join([str(results.folder)]))
         nothing_new = "" if display.saw_a_run else " (it was there already: nothing was run)"
         sys.stderr.write(f"Results: {folder}{nothing_new}\nDraw figures: fedsim plot {folder}\n")
     return 0

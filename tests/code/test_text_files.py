@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import os
-import socket
 import tracemalloc
 import zipfile
 from pathlib import Path
@@ -102,13 +101,6 @@ def test_what_would_wait_or_never_end_is_not_opened(tmp_path: Path) -> None:
         assert refusal(tmp_path / name) == f"is a pipe{rule}"
     for device in ("/dev/zero", "/dev/null"):
         assert refusal(Path(device)) == f"is a device{rule}"
-
-
-def test_a_socket_is_no_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(tmp_path)  # a socket's path is at most 100 characters or so
-    with socket.socket(socket.AF_UNIX) as server:
-        server.bind("plug")
-        assert refusal(Path("plug")).startswith("is a socket, and a graph file must be a regular file")
 
 
 def test_a_folder_is_no_file_but_may_hold_the_one_that_was_meant(tmp_path: Path) -> None:

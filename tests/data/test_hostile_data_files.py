@@ -149,7 +149,6 @@ HOSTILE_NPZ = {
     "one array": (X, "is a single array"),
     "gzip": (gzip.compress(SOUND), "compressed with gzip; unpack"),
     "cut short": (SOUND[: len(SOUND) // 2], "cut short or damaged"),
-    "cut in the middle": (SOUND[:60] + SOUND[90:], "cut short or damaged"),
     "a flipped bit": (
         zipped(zipfile.ZIP_STORED, x=X, y=Y).replace(X[-8:], b"\1" * 8, 1),
         "'x' is .*cut short or damaged",
@@ -161,15 +160,7 @@ HOSTILE_NPZ = {
     ),
     "no array": (zipped(x=b"hello", y=Y), "'x' is no NumPy array"),
     "more than it says": (zipped(x=X + b"more", y=Y), "has another number of numbers"),
-    "less than it says": (zipped(x=X[:-4], y=Y), "has another number of numbers"),
-    "a negative shape": (zipped(x=header("'<f4'", "(-1, -8)") + bytes(32), y=Y), "cut short or damaged"),
-    "a product beyond 64 bits": (
-        zipped(x=header("'<f4'", "(4294967296, 4294967296)"), y=Y),
-        "'x' .*has another number of numbers",
-    ),
     "a header that is code": (zipped(x=header("__import__('os').getcwd()", "(4, 2)"), y=Y), "'x' is no NumPy array"),
-    "a deep header": (zipped(x=header("'<f4'", "(" * 5000 + ")" * 5000), y=Y), "'x' is no NumPy array"),
-    "another version": (zipped(x=header("'<f4'", "(4, 2)", b"\x09\x00"), y=Y), "'x' is no NumPy array"),
     "records": (zipped(x=npy(np.zeros((4, 2), [("a", "f4")])), y=Y), "'x' holds void.*must hold"),
 }
 
@@ -249,24 +240,19 @@ HOSTILE_TAR = {
     "zip": (SOUND, "is a zip archive; unpack it"),
     "cut": (tarred(*TREE)[:1400], "is cut short or damaged"),
     "cut between members": (tarred(*TREE)[:1024], "is cut short or damaged"),
-    "a damaged second header": (tarred(*TREE).replace(b"a/bad", b"a/bag"), "is cut short or damaged"),
     "cut gzip": (gzip.compress(tarred(*TREE))[:-30], "is cut short or damaged"),
-    "cut xz": (lzma.compress(tarred(*TREE))[:-30], "is cut short or damaged"),
     "symlink": (tarred(("a/good/1.png", b"", {"type": tarfile.SYMTYPE, "linkname": "/etc/passwd"})), "is a link"),
-    "pipe": (tarred(("a/good/1.png", b"", {"type": tarfile.FIFOTYPE})), "is no regular file"),
     "a giant": (giant(), "has a part of 1e.*07 MB, and each may have"),
     "unprintable": (tarred(("a/go\nod/1.png", png(), {})), "cannot be printed"),
     "shallow": (tarred(("1.png", png(), {})), "images must lie at <client>/<class>/<image>"),
     "two roots": (tarred(("p/a/b/1.png", png(), {}), ("q/a/b/1.png", png(), {})), "at most one folder around"),
     "no images": (tarred(("a/good/1.txt", b"?", {})), "no images in folders <client>/<class>/<image>"),
-    "an empty image": (tarred(*TREE, ("a/good/2.png", b"", {})), "'a/good/2.png': is empty"),
     "no image": (tarred(*TREE, ("a/good/2.png", b"hello", {})), "'a/good/2.png': is no image that can be read"),
     "a cut image": (tarred(*TREE, ("a/good/2.png", png(64, 64)[:-40], {})), "'a/good/2.png': is damaged"),
     "a huge image": (
         tarred(*TREE, ("a/good/2.png", png_that_says(9000, 9000), {})),
         "9000 x 9000 pixels, and an image",
     ),
-    "a gigantic one": (tarred(*TREE, ("a/good/2.png", png_that_says(60_000, 60_000), {})), "larger than images may be"),
 }
 
 
@@ -374,14 +360,6 @@ def test_links_in_a_circle_end(tmp_path, streams, cache_folder):
     folder.mkdir(parents=True)
     (folder / "again").symlink_to(folder)
     refused(lambda: ImageFolders(path=str(folder)).load(Clients(2), streams(1)), folder, cache_folder, "folders deep")
-
-
-def test_missing_batches_may_be_folders(tmp_path, streams, cache_folder):
-    folder = tmp_path / "given" / "bin"
-    for number in range(1, 6):
-        (folder / f"data_batch_{number}.bin").mkdir(parents=True)
-    (folder / "test_batch.bin").mkdir()
-    refused(lambda: Cifar10(path=str(folder)).load(Clients(2), streams(1)), folder, cache_folder, "is a folder")
 
 
 def test_json_by_gzip_is_bounded_and_whole(tmp_path):

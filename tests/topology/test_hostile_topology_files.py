@@ -5,7 +5,6 @@ In expected messages three dots stand for anything on that line.
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -55,21 +54,6 @@ def test_what_is_no_file_of_text_is_neither_waited_for_nor_read(
     if suffix != "yaml":
         told = message.replace("WHAT", "a graph file")
         refused.check(f"{{name: imported, path: {path}}}", f"scenario.yaml:4: topology.path: {path}: {told}")
-
-
-@pytest.mark.parametrize(
-    ("name", "shown"),
-    [
-        ("no\nsuch.json", r"no\nsuch.json"),
-        ("no\x1bsuch.json", r"no\x1bsuch.json"),
-        ("x" * 1_000 + ".json", "x" * 197 + "..."),
-    ],
-    ids=["newline", "escape", "long"],
-)
-def test_a_strange_path_is_shown_on_one_short_line(name: str, shown: str, refused: Refusal) -> None:
-    written = json.dumps(name)
-    refused.check(written, f"scenario.yaml:4: topology: {shown}: ...")
-    refused.check(f"{{name: imported, path: {written}}}", f"scenario.yaml:4: topology.path: {shown}: ...")
 
 
 def test_so_is_the_path_of_a_file_with_wrong_content(refused: Refusal) -> None:
