@@ -119,7 +119,8 @@ def tables(kept: Rounds, classes: Rounds) -> dict[str, pd.DataFrame]:
     rounds["dirichlet"] = pd.concat([rounds["dirichlet"], kept[TUNED]])
     flexifed = {data: kept[name] for data, name in FLEXIFED.items()}
     small = {"glyphs": kept["fedgsp-fig3-small"], "3 classes each": rounds["skew"]}
-    at_bytes = {data: finer(rounds[data], kept[f"{SCENARIO_OF[data]}-bytes"]) for data in STREAMS}
+    more = {data: f"{SCENARIO_OF[data]}-bytes" for data in STREAMS}
+    at_bytes = {data: finer(rounds[data], kept.get(name, rounds[data])) for data, name in more.items()}
     judgements = verdicts(rounds, at_bytes)
     made = {
         "verdicts.csv": judgements,

@@ -126,12 +126,11 @@ class Training:
         }
 
     def __str__(self) -> str:
-        """Who trains, and why; without kernels, too, which a GPU has no use for."""
         from fedsim.learning.kernels.processor import why_no_kernels
 
         workers = "1 worker" if self.workers == 1 else f"{self.workers} workers"
         said = f"{self.choice.name}, {workers}, {self.precision} on {self.torch_device}, as {self.choice.reason}"
-        why = why_no_kernels() if self.torch_device == "cpu" else None
+        why = why_no_kernels() if self.torch_device == "cpu" else None  # a GPU has no use for them
         return said if why is None else f"{said}; by PyTorch alone, which takes {TIMES} as long, as {why}"
 
 

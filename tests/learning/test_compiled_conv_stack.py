@@ -11,13 +11,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tiers import FULL, mostly_long
 
-from fedsim.learning.executors.batched import conv_stacks
 from fedsim.learning.executors.batched.compiled_scoring import compiled_features
 from fedsim.learning.executors.batched.conv_stacks import ConvStackKind, conv_stack_kind, new_conv_stack
 from fedsim.learning.executors.batched.geometries import geometries
 from fedsim.learning.executors.batched.recipe import Recipe
 from fedsim.learning.executors.batched.support import ConvolutionBlock, architecture
-from fedsim.learning.kernels import machine_code
+from fedsim.learning.kernels import machine_code, processor
 from fedsim.learning.kernels.shapes import Machine
 from fedsim.learning.objectives.plain import Plain
 from fedsim.models.fedgs_cnn import FedgsCnn
@@ -216,7 +215,7 @@ def test_which_models_are_compiled(model: SmallCnn | FedgsCnn | LeafCnn, kind: C
 
 
 def test_without_a_fused_multiply_add_everything_is_left_to_pytorch(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(conv_stacks, "fuses", lambda: False)
+    monkeypatch.setattr(processor, "_features", lambda: {"avx"})
     assert conv_stack_kind([block_of((1, 9, 9), 16, kernel=5)], stacked=False) == "pytorch"
 
 

@@ -8,7 +8,7 @@ numbers from ``i strides[0] + j strides[1]`` on.
 Products are added up by fused multiply-add and in the order written here; the compiler chooses none.
 
 >>> import torch
->>> from fedsim.learning.executors.compiled.machine_code import Program
+>>> from fedsim.learning.kernels.program import Program
 >>> module = ir.Module()
 >>> e = Emitter(module, "doubled", ("x", "y"), Machine("float", vectors_held=28))
 >>> x, y = (e.array(name, strides=(LANES,)) for name in ("x", "y"))
