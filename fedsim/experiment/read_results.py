@@ -147,7 +147,7 @@ def _read_csv(file: BinaryIO) -> pd.DataFrame:
     """Names stay text, also when a protocol is called 1 or NA; an empty cell is not known."""
     content = file.read()
     if not content.endswith(b"\n"):
-        raise ValueError("the last line has no end")
+        raise ValueError("the last line has no end" if content else "it is empty")
     names = dict.fromkeys(("protocol", "link", "true", "predicted"), str)
     table = pd.read_csv(io.BytesIO(content), dtype=names, keep_default_na=False, na_values=[""])
     if not isinstance(table.index, pd.RangeIndex):  # pandas takes what is beyond the header for names of rows

@@ -89,7 +89,9 @@ class Results:
         path = self.folder / "device_classes.csv"
         if not path.exists():
             raise UserError(f"{printable(str(path))} was not written: all devices of this run are of one class")
-        return read_table(path, DEVICE_CLASSES)
+        table = read_table(path, DEVICE_CLASSES)
+        _check_device_classes(table, self.rounds, path)
+        return table
 
     @cached_property
     def confusion(self) -> pd.DataFrame:
@@ -200,6 +202,16 @@ class Results:
                 except Damaged as damage:
                     problem = str(damage)
         raise UserError(f"{printable(str(path))}: {problem}; {AGAIN}")
+
+
+def _check_device_classes(table: pd.DataFrame, rounds: pd.DataFrame, path: Path) -> None:
+    """Raise `UserError` unless each of the *rounds* has a row for each class, and each class has a client."""
+    each = ["protocol", "seed", "round"]
+    expected = rounds[each].merge(table[["device_class"]].drop_duplicates(), how="cross")
+    matched = table[[*each, "device_class"]].merge(expected)
+    if not len(table) == len(expected) == len(matched) or table.empty != rounds.empty or (table["clients"] < 1).any():
+        problem = "not each round of rounds.parquet has one row for each class, with at least one client"
+        raise UserError(f"{printable(str(path))} is no table of a run ({problem}); {AGAIN}")
 
 
 def load_results(folder: Path | str) -> Results:
