@@ -40,39 +40,9 @@ def test_the_version_is_the_installed_one(capsys: pytest.CaptureFixture[str]) ->
 
 
 @pytest.mark.parametrize(
-    ("words", "message"),
-    [
-        (["rnu", "x.yaml"], "there is no command 'rnu'; did you mean 'run'? (commands: new, run, compare,"),
-        (["run", "x.yaml", "--quite"], "`fedsim run` takes no '--quite'; did you mean '--quiet'?"),
-        (["run", "x.yaml", "--exec", "serial"], "`fedsim run` takes no '--exec'"),
-        (["schema", "protocols"], "`fedsim schema` takes no 'protocols'"),
-        (["run", "no-such-file.yaml"], "no-such-file.yaml: there is no such file"),
-        (["validate", "no-such-file.yaml"], "no-such-file.yaml: there is no such file"),
-        (["compare", "no-such-folder"], "no run folder"),
-        (["plot", "no-such-folder"], "no run folder"),
-        (["list", "modles"], "'modles'; did you mean 'models'?"),
-    ],
-)
-def test_wrong_input_is_one_message_and_status_2(
-    words: list[str], message: str, capsys: pytest.CaptureFixture[str]
-) -> None:
-    assert main(words) == 2
-    printed = capsys.readouterr()
-    assert printed.out == ""
-    assert message in printed.err
-    assert printed.err.startswith("fedsim: ")
-    assert len(printed.err.splitlines()) == 1
-
-
-@pytest.mark.parametrize(
     ("words", "rule"),
     [
-        (["run"], "arguments are required: SCENARIO"),
         (["compare"], "arguments are required: RUN_DIR"),
-        (["run", "x.yaml", "--seeds", "1,x"], "'1,x' must be whole numbers with commas between them, as in 1,2,3"),
-        (["run", "x.yaml", "--torch-device", "tpu"], "invalid choice: 'tpu'"),
-        (["plot", "x", "--format", "eps"], "invalid choice: 'eps'"),
-        (["compare", "x", "--target", "80"], "'80' must be an accuracy between 0 and 1, as in 0.8"),
         (["compare", "x", "--at", "rounds=3"], "'rounds=3' must be a column that can be a budget (round, sim_time_s, "),
         (["compare", "x", "--at", "rounds=3"], "above 0, as in transfer_bytes=4e9; did you mean 'round'?"),
         (["compare", "x", "--at", "round=-3"], "= and a finite number above 0, as in transfer_bytes=4e9\n"),
