@@ -227,8 +227,6 @@ def _workers(options: HostOptions, executor: type[TorchExecutor], name: str) -> 
 
 def cores() -> int:
     """The cores that this process may use; of a container, those it is pinned to."""
-    if sys.version_info >= (3, 13):
-        return os.process_cpu_count() or 1
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1

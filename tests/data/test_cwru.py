@@ -136,7 +136,6 @@ def test_what_was_read_is_kept_and_options_count(packed, cache_folder):
     ("changes", "message"),
     [
         ({"fault": np.array(["X"] * 6)}, "recording 0 .*has fault 'X'"),
-        ({"size_mil": np.full(6, -1, np.int16)}, "size_mil=-1"),
         ({"de_scale": np.full(6, np.nan)}, r"de_scale\[0\]=nan must be above 0"),
         ({"de_scale": np.full(6, np.inf)}, r"de_scale\[0\]=inf must be above 0"),
         ({"de_scale": np.full(5, 1.0)}, "de_scale has 5"),
