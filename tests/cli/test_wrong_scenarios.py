@@ -123,6 +123,10 @@ SCENARIOS: dict[str, tuple[dict[str, str], str]] = {
         {RATES: "profile: lte_m_m3"},
         "plant.yaml:8: network.cell.radio.profile: no radio profile is called 'lte_m_m3'; did you mean 'lte_m_m2'? ...",
     ),
+    "unknown profile, and a discipline by it": (
+        {RATES: "profile: lte_m_m3", "    discipline: {name: serial}\n": ""},
+        "plant.yaml:8: network.cell.radio.profile: no radio profile is called 'lte_m_m3'; did you mean 'lte_m_m2'? ...",
+    ),
     "misspelt published table": (
         {STOP: STOP + "\npaper_table: hfedms_table5"},
         "plant.yaml:5: paper_table: no table is called 'hfedms_table5'; did you mean 'hfedms_table4'? (known: ...)",

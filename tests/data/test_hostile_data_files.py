@@ -241,6 +241,7 @@ HOSTILE_TAR = {
     "cut": (tarred(*TREE)[:1400], "is cut short or damaged"),
     "cut between members": (tarred(*TREE)[:1024], "is cut short or damaged"),
     "cut gzip": (gzip.compress(tarred(*TREE))[:-30], "is cut short or damaged"),
+    "cut xz": (lzma.compress(tarred(*TREE))[:-30], "is cut short or damaged"),
     "symlink": (tarred(("a/good/1.png", b"", {"type": tarfile.SYMTYPE, "linkname": "/etc/passwd"})), "is a link"),
     "a giant": (giant(), "has a part of 1e.*07 MB, and each may have"),
     "unprintable": (tarred(("a/go\nod/1.png", png(), {})), "cannot be printed"),
