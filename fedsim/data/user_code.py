@@ -60,7 +60,6 @@ class UserCode(SampledDataset):
         try:
             raw = made if isinstance(made, RawDataset) else _raw(made)
             _check(raw)
-            _check_owners(raw, clients.total)
         except Flaw as error:
             raise UserError(f"{self.path}: {error}") from error
         return replace(raw, remarks=(*raw.remarks, f"made by {self.path}, SHA-256 {sha256}"))
@@ -213,20 +212,6 @@ def _check(raw: RawDataset) -> None:
         raise Flaw("test sets all samples aside for tests; some must be left to train on")
     if not isinstance(raw.sample_bytes, float) or not 0 < raw.sample_bytes < np.inf:
         raise Flaw(f"sample_bytes={raw.sample_bytes!r} must be a number above 0")
-
-
-def _check_owners(raw: RawDataset, clients: int) -> None:
-    """Raise unless owners that are said to be the clients are just these, each with a sample to train on."""
-    if not raw.owners_are_clients:
-        return
-    if raw.owner is None:
-        raise Flaw("owners_are_clients is set, but there is no owner")
-    trains = raw.owner if raw.test is None else raw.owner[~raw.test]
-    if not np.array_equal(np.unique(trains), np.arange(clients)) or raw.owner.max() >= clients:
-        raise Flaw(
-            f"owners_are_clients is set, so owners must be all from 0 to {clients - 1}, each with a sample that is not "
-            "set aside for tests"
-        )
 
 
 def _check_samples(raw: RawDataset) -> None:

@@ -188,6 +188,10 @@ ARGUMENTS: dict[str, tuple[list[str], str]] = {
         ["run", "plant.yaml", "--workers", "0"],
         "argument --workers: '0' must be a whole number of at least 1, as in 2",
     ),
+    "workers in words": (
+        ["run", "plant.yaml", "--workers", "two"],
+        "argument --workers: 'two' must be a whole number of at least 1, as in 2",
+    ),
     "a target in percent": (
         ["compare", "runs/plant", "--target", "90"],
         "argument --target: '90' must be an accuracy between 0 and 1, as in 0.8; did you mean 0.9?",

@@ -102,25 +102,6 @@ def test_an_encoding_of_ones_own_is_refused_because_the_datas_address_would_not_
         )
 
 
-@pytest.mark.parametrize(
-    ("rest", "rule"),
-    [
-        ("owner=np.array([0, 1])", "must be all from 0 to 2"),
-        ("owner=np.array([0, 1, 2, 2]), test=np.array([False, True, False, False])", "each with a sample that is not"),
-        ("", "but there is no owner"),
-    ],
-)
-def test_owners_that_are_said_to_be_the_clients_are_just_these(make, rest, rule):
-    body = f"""
-        rest = dict({rest})
-        n = len(rest.get("owner", [0, 0]))
-        x, y = np.ones((n, 5), np.uint8), np.zeros(n, np.int64)
-        return RawDataset(x=x, y=y, classes=1, sample_bytes=6.0, owners_are_clients=True, **rest)
-        """
-    with pytest.raises(UserError, match=rule):
-        make(body)
-
-
 def test_owners_may_be_the_clients_in_any_order_of_samples(make):
     made = make(
         """
@@ -183,6 +164,8 @@ def test_a_function_of_an_installed_package_is_called(streams):
         ('{"x": np.ones((2, 1)), "y": [0, 1], "test": [0, 1]}', "test is int64 .* must be bool"),
         ('{"x": np.ones((2, 1)), "y": [0, 1], "test": [True, True]}', "test sets all samples aside"),
         ('{"x": np.ones((2, 1)), "y": [0, 1], "sample_bytes": 0}', r"sample_bytes=0\.0 must be a number above 0"),
+        ('{"x": np.ones((2, 1)), "y": [0, 1], "classes": 0}', "classes=0 must be from 1 to 1000000"),
+        ('{"x": np.ones((2, 1)), "y": [0, 1], "sample_bytes": "1"}', "sample_bytes='1' must be a number"),
         ("RawDataset(x=None, y=None, classes=None, sample_bytes=1.0)", "x is of type NoneType"),
         (
             "RawDataset(x=np.ones((2, 1)), y=np.array([0, 1]), classes=2, sample_bytes=1.0)",

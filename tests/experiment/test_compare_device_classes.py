@@ -152,12 +152,6 @@ def test_the_loss_of_a_class_may_be_infinite(results: Results) -> None:
     assert found.loc[("max", "sensor"), "loss_mean"] < 1
 
 
-def test_an_empty_file_is_said_to_be_empty(results: Results) -> None:
-    (results.folder / "device_classes.csv").write_text("")
-    with pytest.raises(UserError, match=r"device_classes\.csv is no table of a run \(it is empty\)"):
-        fedsim.compare_device_classes([results])
-
-
 @pytest.mark.parametrize("compared", [fedsim.compare, fedsim.compare_device_classes])
 @pytest.mark.parametrize(
     ("keys", "message"),

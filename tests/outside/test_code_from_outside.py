@@ -296,6 +296,7 @@ BASE = "must be a class derived from fedsim.protocols.protocol.Protocol"
         ({"path": "mine.py:Mine", "my_kez": 1}, "protocols[0].my_kez: unknown key; did you mean 'my_key'?"),
         ({"path": "mine.py:Mine", "sha256": "0"}, "protocols[0].sha256: {folder}/mine.py:Mine is other code than"),
         ({"path": "mine.py:Chains", "grouping": {"path": "mine.py:Unfinished"}}, "must define: equal_groups"),
+        ({"path": "mine.py:Chains", "grouping": {"path": "mine.py:InOrder", "x": 1}}, "grouping.x: unknown key"),
         ({"path": "mine.py:Chains", "grouping": {"path": "mine.py:Mine"}}, "grouping.path: {folder}/mine.py:Mine is"),
     ],
     ids=str,

@@ -192,6 +192,7 @@ ALONE = [
     ("cell: {size_bytes: 1 KiB}", "cell.size_bytes: '1 KiB' is text; write the number in bytes: 1024"),
     ("cell: {size_bytes: 0.3 B}", "cell.size_bytes: '0.3 B' is text; a whole number is needed, in bytes"),
     ("cell: {rate_bps: unlimited}", "cell.rate_bps: 'unlimited' is text; a number is needed: write .inf"),
+    ("cell: {shares: {a: 1e400 %}}", "cell.shares.a: '1e400 %' is text; a number is needed"),
     ("cell: {shares: {a: 30 %}}", "cell.shares.a: '30 %' is text; a number is needed: write 0.3"),
     # components
     ("protocols: [{name: fedvag}]", "protocols[0].name: no test recipe is called 'fedvag'; did you mean 'fedavg'? "

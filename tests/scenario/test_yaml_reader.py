@@ -108,6 +108,8 @@ def test_a_key_that_is_text_stays_text(key: str) -> None:
         ("a:\n\tb: 1", "s.yaml:2:1: found character"),
         ("a:\n\tb: 1", "; YAML indents with spaces, not with tabs"),
         ("a: b: c", "s.yaml:1:5: mapping values are not allowed"),
+        ("a: [1, 2]]", "s.yaml:1:10: "),
+        ("9" * 400 + ": 1", "s.yaml:1:1: a key is text; 9"),
         ("a: 'x\nb: 1\n", "(while scanning a quoted scalar that starts in line 1)"),
     ],
 )  # fmt: skip

@@ -133,6 +133,11 @@ REFUSED: dict[str, tuple[Change, tuple[str | int, ...], str]] = {
         (),
         "links[3]: 'cam' and 'bs-1' are linked already, and a link goes both ways; keep one",
     ),
+    "no cloud": (
+        node("cloud", kind="edge"),
+        (),
+        "no node is of kind 'cloud', and at least one must be: it holds the global model; add one",
+    ),
     "attached edge server": (
         node("edge", attach="bs-1"),
         ("nodes", "edge"),
