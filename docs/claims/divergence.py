@@ -11,7 +11,7 @@ from typing import Any, ClassVar
 import numpy as np
 import pandas as pd
 from numpy.typing import ArrayLike
-from tables import SCENARIO_OF, STATIC, scenario_of, write
+from tables import FEDGS, SCENARIO_OF, scenario_of, write
 
 from fedsim.experiment.simulate import simulate
 from fedsim.grouping.subset.gbp_cs import GBPCS
@@ -65,5 +65,5 @@ def measured(data: str, selector: Watched) -> dict[str, Any]:
 
 if __name__ == "__main__":
     selectors = {"GBP-CS": Watched(), "random": WatchedRandom()}
-    rows = [{"selection": name, **measured(data, each)} for data in STATIC for name, each in selectors.items()]
+    rows = [{"selection": name, **measured(data, each)} for data in FEDGS for name, each in selectors.items()]
     write("fedgs_divergence.csv", pd.DataFrame(rows))

@@ -27,7 +27,7 @@ class Budget(NamedTuple):
 
 BUDGETS = {
     "bytes": Budget("transfer_bytes", ("hfedms_d",)),
-    "time": Budget("sim_time_s", ("fedgs", "fedavg")),
+    "time": Budget("sim_time_s", ("fedgs", "hfedms_d", "fedavg")),
     "bytes on air": Budget("transfer_bytes", ("fedavg",)),
     "bytes on backhaul": Budget("backbone_bytes", ("fedgs",)),
 }
@@ -78,14 +78,14 @@ def reached(rounds: pd.DataFrame, at: str) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def targets(rounds: pd.DataFrame) -> pd.DataFrame:
-    """What it cost to reach targets: means over the seeds that did.
+def targets(rounds: pd.DataFrame, chosen: Sequence[float] = TARGETS) -> pd.DataFrame:
+    """What it cost to reach the *chosen* targets: means over the seeds that did.
 
     *seeds* is how many those are; *too late* had an evaluation at or above the target, but not the three after it that
     confirm it, and none of the cost.
     """
     rows = []
-    for target in TARGETS:
+    for target in chosen:
         for protocol, runs in summary_at(rounds, target=target).groupby("protocol", sort=False):
             there = runs.dropna(subset=["rounds_to_target"])
             late = int((runs["best_accuracy"] >= target).sum()) - len(there)
@@ -157,6 +157,27 @@ def told(judgement: pd.Series, whole: bool) -> str:
     if len(points) == 1:
         return f"{points['pooled']} ({judgement['pooled verdict']})"
     return "; ".join(f"{test} {points[test]} ({judgement[f'{test} verdict']})" for test in points)
+
+
+def against_all(
+    judgements: pd.DataFrame, systems: Sequence[str], competitors: Sequence[str], data: Sequence[str]
+) -> pd.DataFrame:
+    """A row for each system, budget, data set and test set: its claims against all *competitors* together.
+
+    Confirmed where it is confirmed against each of them, contradicted where it is against one, else undecided.
+    """
+    rows = []
+    sides = judgements["claim"].str.split(" > ", expand=True)
+    chosen = judgements.assign(system=sides[0], competitor=sides[1])
+    chosen = chosen[chosen["competitor"].isin(competitors) & chosen["data"].isin(data)]
+    for (system, at, on), found in chosen.groupby(["system", "at equal", "data"], sort=False):
+        for test in tested(found.iloc[0]) if system in systems else ():
+            given = found.groupby(f"{test} verdict")["competitor"].agg("; ".join)
+            against_each = [*given.index] == ["confirmed"]
+            verdict = "contradicted" if "contradicted" in given else "confirmed" if against_each else "undecided"
+            row = {"claim": f"{system} > all", "at equal": at, "data": on, "tests": test, "verdict": verdict}
+            rows.append(row | {each: given.get(each, "") for each in (*VERDICTS.values(), BETWEEN)})
+    return pd.DataFrame(rows)
 
 
 def chance(judgements: pd.DataFrame) -> pd.DataFrame:

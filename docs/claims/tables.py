@@ -14,12 +14,14 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+from competitors import COMPETITORS, SECOND_BEST, beside_all, grids
 from flexifed import by_model, by_study, speed_ups
-from judging import BUDGETS, Claim, chance, in_short, judged, reached, significant, targets
+from judging import BUDGETS, TARGETS, Claim, against_all, chance, in_short, judged, reached, significant, targets
 
 import fedsim
 from fedsim.experiment.compare import Spent, difference, summary_at
 from fedsim.experiment.compare_device_classes import device_rounds
+from fedsim.experiment.remarks_after import diverged_at
 from fedsim.metrics.intervals import half_width
 from fedsim.metrics.tables import CUMULATIVE
 from fedsim.paper.published import published
@@ -40,7 +42,10 @@ TABLE4_NAMES = {"HFedMS-D": "HFedMS-D T=5"}
 Rounds = dict[str, pd.DataFrame]
 """Scenario, or data set -> its evaluated rounds."""
 
-STREAMS, SKEW, STATIC = ("femnist", "glyphs"), ("skew",), ("writers", "three classes")
+STREAMS, SKEW, FEDGS = ("femnist", "glyphs"), ("skew",), ("writers", "three classes")
+TUNED_STREAMS = ("femnist, tuned",)
+"""With all competitors, each with the best learning rates of a grid."""
+TUNED_TARGETS = (0.6, 0.7, 0.8)
 OWN, DIRICHLET = ("iid",), ("dirichlet",)
 """Whose "pooled" test set is all clients' own test samples, each for its client's own model."""
 SCENARIO_OF = {data: f"claims-{data}" for data in (*STREAMS, *SKEW)} | {
@@ -48,6 +53,7 @@ SCENARIO_OF = {data: f"claims-{data}" for data in (*STREAMS, *SKEW)} | {
     "three classes": "claims-fedgs-skew",
     "iid": "claims-flexifed",
     "dirichlet": "claims-spatl",
+    "femnist, tuned": "competitors-stream-femnist",
 }
 TUNED = "claims-spatl-tuned"
 """More of the runs on "dirichlet": a fair baseline that has to be scored in another way."""
@@ -57,7 +63,7 @@ AXES: dict[str, Spent] = {
     **{at: BUDGETS[at].column for at in ("time", "bytes on air", "bytes on backhaul")},
 }
 FEDGS_CLAIMS = tuple(
-    Claim(source, "fedgs", other, at, STATIC)
+    Claim(source, "fedgs", other, at, FEDGS)
     for source, other in [
         ("FedGS Table II", "fedavg"),
         ("FedGS Table II", "fedavg, as many steps"),
@@ -67,7 +73,7 @@ FEDGS_CLAIMS = tuple(
     for at in AXES
     if at == "rounds" or other != "fedgs_random"  # the two cost the same, but for the counts of classes
 )
-FEDGS_CLAIMS += (Claim("FedGS section IV", "fedgs_random", "fedavg, as many steps", "rounds", STATIC),)
+FEDGS_CLAIMS += (Claim("FedGS section IV", "fedgs_random", "fedavg, as many steps", "rounds", FEDGS),)
 FLEXIFED_CLAIMS = (
     Claim("FlexiFed Table 1", "basic", "standalone", "rounds", OWN),
     Claim("FlexiFed Table 1", "clustered", "clustered_fl", "rounds", OWN),
@@ -83,6 +89,20 @@ SPATL_CLAIMS = tuple(
     ]
     for at in ("rounds", "bytes on air")
 )
+STEADY: dict[str, tuple[str, ...]] = {"fedmmd": (), SECOND_BEST: ("femnist, tuned",)}
+"""Where FedMMD is compared: with the best of its rates that fails on no seed."""
+COMPETITOR_CLAIMS = tuple(
+    Claim(source, system, other, at, STEADY.get(other, TUNED_STREAMS))
+    for source, system, others, budgets in [
+        ("HFedMS Table III", "hfedms_d", COMPETITORS, ("rounds", "bytes", "time")),
+        ("HFedMS Table IV", "hfedms_s", COMPETITORS, ("rounds",)),
+        ("HFedMS IV-B f", "hfedms_d", ("hfedms_s",), ("rounds", "bytes", "time")),
+    ]
+    for other in others
+    for at in budgets
+)
+RATES_OF = {data: SCENARIO_OF[data].replace("stream", "stream-rates") for data in TUNED_STREAMS}
+"""Data set -> the scenario that its learning rates were chosen by."""
 FLEXIFED = {"iid": "claims-flexifed", "shards": "claims-flexifed-shards"}
 """Shards -> scenario. Two shards for each client have one seed only, and so no verdict."""
 CLAIMS = (
@@ -110,6 +130,7 @@ CLAIMS = (
     *FEDGS_CLAIMS,
     *FLEXIFED_CLAIMS,
     *SPATL_CLAIMS,
+    *COMPETITOR_CLAIMS,
 )
 
 
@@ -120,12 +141,12 @@ def tables(kept: Rounds, classes: Rounds) -> dict[str, pd.DataFrame]:
     flexifed = {data: kept[name] for data, name in FLEXIFED.items()}
     small = {"glyphs": kept["fedgsp-fig3-small"], "3 classes each": rounds["skew"]}
     more = {data: f"{SCENARIO_OF[data]}-bytes" for data in STREAMS}
-    at_bytes = {data: finer(rounds[data], kept.get(name, rounds[data])) for data, name in more.items()}
+    at_bytes = rounds | {data: finer(rounds[data], kept[name]) for data, name in more.items()}
     judgements = verdicts(rounds, at_bytes)
     made = {
         "verdicts.csv": judgements,
         "in_short.csv": in_short(judgements, (*STREAMS, *SKEW)),
-        "fedgs_in_short.csv": in_short(judgements, STATIC),
+        "fedgs_in_short.csv": in_short(judgements, FEDGS),
         "fedgs_iterations.csv": iterations(kept),
         "fedgs_table2.csv": beside(
             "fedgs_table2", TABLE2, {"femnist": rounds["writers"], "3 classes each": rounds["three classes"]}
@@ -141,6 +162,14 @@ def tables(kept: Rounds, classes: Rounds) -> dict[str, pd.DataFrame]:
             reached(kept["claims-spatl-arms"], at).filter(regex=r"^(?!\+/-)").assign(**{"at equal": at})
             for at in ("rounds", "bytes on air")
         ),
+        "all_competitors.csv": of_all_competitors(judgements),
+        "stream_competitors.csv": beside_all(
+            "hfedms_table3",
+            COMPETITORS | {"hfedms_s": "HFedMS-S", "hfedms_d": "HFedMS-D"},
+            {data: (scenario_of(SCENARIO_OF[data]), rounds[data]) for data in TUNED_STREAMS},
+        ),
+        "stream_rates.csv": grids({data: rates_run(data) for data in TUNED_STREAMS}),
+        "stream_course.csv": course(kept["competitors-stream-long"], range(50, 301, 50)),
         "flexifed_speed_ups.csv": speed_ups(flexifed),
         "flexifed_models.csv": by_model({data: classes[name] for data, name in FLEXIFED.items()}),
         "flexifed_studied.csv": by_study(pd.read_csv(HERE / "flexifed_studies.csv")),
@@ -155,7 +184,7 @@ def tables(kept: Rounds, classes: Rounds) -> dict[str, pd.DataFrame]:
             [("no compensation", "no SCC"), ("hfedms_d", "no compensation")],
         ),
         "fedgs_selection.csv": as_it_goes(
-            {data: rounds[data] for data in STATIC},
+            {data: rounds[data] for data in FEDGS},
             "round",
             (8, 12, 16, 20, 24, 30, 40, 50, 60),
             [("fedgs", "fedgs_random")],
@@ -166,9 +195,12 @@ def tables(kept: Rounds, classes: Rounds) -> dict[str, pd.DataFrame]:
     }
     for data, table in rounds.items():
         for at in {claim.at: None for claim in CLAIMS if data in claim.data}:
-            made[f"{data} equal {at}.csv".replace(" ", "_")] = reached(at_bytes[data] if at == "bytes" else table, at)
+            made[f"{data} equal {at}.csv".replace(", ", "_").replace(" ", "_")] = reached(
+                at_bytes[data] if at == "bytes" else table, at
+            )
         if data not in (*OWN, *DIRICHLET):  # whose models are below every target
-            made[f"{data} targets.csv".replace(" ", "_")] = targets(table)
+            chosen = TUNED_TARGETS if data in TUNED_STREAMS else TARGETS
+            made[f"{data} targets.csv".replace(", ", "_").replace(" ", "_")] = targets(table, chosen)
     return made
 
 
@@ -179,6 +211,11 @@ def verdicts(rounds: Rounds, at_bytes: Rounds) -> pd.DataFrame:
         for claim in CLAIMS
         for data in claim.data
     )
+
+
+def of_all_competitors(judgements: pd.DataFrame) -> pd.DataFrame:
+    """What follows for the claims against all competitors together."""
+    return against_all(judgements, ("hfedms_d", "hfedms_s"), [*COMPETITORS], TUNED_STREAMS)
 
 
 def finer(rounds: pd.DataFrame, more: pd.DataFrame) -> pd.DataFrame:
@@ -252,6 +289,18 @@ def as_it_goes(rounds: Rounds, at: Spent, numbers: Sequence[int], pairs: Sequenc
     return pd.DataFrame(rows)
 
 
+def course(rounds: pd.DataFrame, numbers: Sequence[int]) -> pd.DataFrame:
+    """Accuracy in per cent of each protocol's one run after some rounds, on each test set."""
+    rows = []
+    for protocol, runs in rounds.groupby("protocol", sort=False):
+        for test, score in (("pooled", "accuracy"), ("unseen", "accuracy_unseen")):
+            found = runs.set_index("round")[score]
+            rows.append(
+                {"protocol": protocol, "tests": test, **{f"round {at}": f"{100 * found[at]:.1f}" for at in numbers}}
+            )
+    return pd.DataFrame(rows)
+
+
 def iterations(kept: Rounds) -> pd.DataFrame:
     """FedGS with T = 50 beside T = 10, on the one seed that has both: accuracy in per cent, and after which round.
 
@@ -259,7 +308,7 @@ def iterations(kept: Rounds) -> pd.DataFrame:
     that was not evaluated by then.
     """
     rows = []
-    for data in STATIC:
+    for data in FEDGS:
         fifty = kept[f"{SCENARIO_OF[data]}-t50"]
         ten = kept[SCENARIO_OF[data]]
         ten = ten[ten["seed"].isin(fifty["seed"]) & ten["protocol"].isin(fifty["protocol"])]
@@ -300,6 +349,11 @@ def scenario_of(name: str) -> Scenario:
     return fedsim.load(SCENARIOS / f"{name.replace('-', '_')}.yaml")
 
 
+def rates_run(data: str) -> tuple[Scenario, pd.DataFrame]:
+    """By what the learning rates on *data* were chosen: the scenario and its evaluated rounds."""
+    return scenario_of(RATES_OF[data]), pd.read_csv(HERE / f"rounds/{RATES_OF[data]}.csv")
+
+
 def kept_rounds(folder: str = "rounds") -> Rounds:
     """The evaluated rounds that are kept here, by scenario."""
     return {path.stem: pd.read_csv(path) for path in sorted((HERE / folder).glob("*.csv"))}
@@ -324,8 +378,11 @@ def keep_rounds(folders: Sequence[str]) -> None:
             raise SystemExit(f"two folders have the same run of {name}")
         scenario = scenario_of(name)
         expected = {(each.title, seed, scenario.stop.rounds) for each in scenario.protocols for seed in scenario.seeds}
-        last = rounds.groupby(["protocol", "seed"])["round"].max().reset_index()
-        if unlike := expected ^ set(last.itertuples(index=False, name=None)):
+        ends = {
+            (*run, scenario.stop.rounds if diverged_at(of_run) else of_run["round"].max())
+            for run, of_run in rounds.groupby(["protocol", "seed"])
+        }
+        if unlike := expected ^ ends:
             raise SystemExit(f"this is no whole run of {name}: {sorted(unlike)[0]} is in one of them only")
         scores = [*SCORES, *(["accuracy_mean"] if name in OWN_SCORES else [])]
         kept = rounds[[*KEPT, *(score for score in scores if score in rounds)]].dropna(subset=["accuracy"])

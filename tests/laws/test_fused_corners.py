@@ -48,8 +48,9 @@ def test_terms_of_objectives_are_worked_out_in_the_type_of_the_scores() -> None:
     trainer = PlainTrainer(table, place.dataset, "cpu", "bfloat16")
     objective = Distilled(coefficient=1.0)
     view = View(objective, trainer._module, lambda role: trainer._module, on_rows=False)
-    scores = torch.randn(5, 4)
-    near = (scores + 0.01 * torch.randn(5, 4)).bfloat16()
+    draws = torch.Generator().manual_seed(1)
+    scores = torch.randn(5, 4, generator=draws)
+    near = (scores + 0.01 * torch.randn(5, 4, generator=draws)).bfloat16()
     (term,) = view.terms(scores, Seen(None, {}, {objective.scores[0]: near}))
     (exact,) = view.terms(scores.double(), Seen(None, {}, {objective.scores[0]: near}))
     assert term.dtype == torch.float32
