@@ -87,7 +87,7 @@ class _Board:
 
     def room(self, kind: NodeKind, texts: Mapping[str, str]) -> dict[str, tuple[Points, dict[str, Any]]]:
         """The boxes and the labels of those of the *texts* for which there is room, the first ones first."""
-        (sides, cost), of_sensors = _RULES[kind], kind == NodeKind.SENSOR
+        of_sensors = kind == NodeKind.SENSOR
         radii, font, away = self.radii[of_sensors], 6.5 if of_sensors else 7.5, 0.0 if of_sensors else 6.0
         keep = (radii + np.where(np.arange(len(radii)) < len(self.net.kinds), away, 0.0))[:, None]
         boxes, numbers = np.vstack([np.hstack([self.spots - keep, self.spots + keep]), self.boxes]), list(self.kinds)
@@ -95,20 +95,38 @@ class _Board:
         for name, text in texts.items():
             hidden = [] if NodeKind.SENSOR in self.sizes else self.net.cells.get(name, [])
             said = plain(legible(text + f"\n{counted(len(hidden), 'sensor')}" * bool(hidden)))
-            self.probe.set(text=said, fontsize=font)
-            extent, number, free = self.probe.get_window_extent(), numbers.index(name), []
-            half = np.array([extent.width / self.pixels + 2.0, extent.height / self.pixels]) / 2
-            others = np.delete(boxes, number, axis=0)
-            for rank, side in enumerate(sides):
-                middle = self.spots[number] + np.multiply(side, radii[number] + 1.5) + np.sign(side) * half
-                low, high = middle - half, middle + half
-                apart = ((others[:, :2] >= high) | (others[:, 2:] <= low)).any(axis=1).all()
-                if apart and (low >= 0.0).all() and (high <= self.size).all():
-                    crossed = int(((self.wires > low) & (self.wires < high)).all(axis=1).sum())
-                    free.append((crossed + cost * rank, rank, np.concatenate([low, high])))
-            if free:
-                _, rank, box = min(free)
-                align = {1.0: "left", -1.0: "right"}.get(sides[rank][0], "center")
+            number = numbers.index(name)
+            edge = radii[number] + 1.5
+            found = self._beside(
+                self.spots[number], edge, self._half(said, font), np.delete(boxes, number, axis=0), kind
+            )
+            if found is not None:
+                box, side = found
+                align = {1.0: "left", -1.0: "right"}.get(side[0], "center")
                 labels[name] = box, {"text": said, "xy": (box[:2] + box[2:]) / 2, "fontsize": font, "ma": align} | _LOOK
                 boxes = np.vstack([boxes, box])
         return labels
+
+    def _half(self, text: str, font: float) -> Points:
+        """Half the width and height of a text, with a margin on both sides."""
+        self.probe.set(text=text, fontsize=font)
+        extent = self.probe.get_window_extent()
+        return np.array([extent.width / self.pixels + 2.0, extent.height / self.pixels]) / 2
+
+    def _beside(
+        self, spot: Points, edge: float, half: Points, others: Points, kind: NodeKind
+    ) -> tuple[Points, tuple[float, float]] | None:
+        """The box and side of a text, so far from its node, that covers no *others* and costs least; None: no room."""
+        sides, cost = _RULES[kind]
+        free = []
+        for rank, side in enumerate(sides):
+            middle = spot + np.multiply(side, edge) + np.sign(side) * half
+            low, high = middle - half, middle + half
+            apart = ((others[:, :2] >= high) | (others[:, 2:] <= low)).any(axis=1).all()
+            if apart and (low >= 0.0).all() and (high <= self.size).all():
+                crossed = int(((self.wires > low) & (self.wires < high)).all(axis=1).sum())
+                free.append((crossed + cost * rank, rank, np.concatenate([low, high])))
+        if not free:
+            return None
+        _, rank, box = min(free)
+        return box, sides[rank]

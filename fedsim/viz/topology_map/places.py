@@ -124,29 +124,17 @@ def lay_out(net: Net, width: float) -> Places:
 
 def _on_the_ground(net: Net, width: float) -> Places | None:
     """Nodes at their positions; None when they would hide each other, or wires run over nodes they do not join."""
-    at, reach = net.positions, {}
-    for station in (station for station in net.cells if station in at):
-        known = (math.dist(at[station], at[name]) for name in net.cells[station] if name in at)
-        reach[station] = max(known, default=0.0)
-    spots, around = np.array([*at.values()]), np.array([[reach.get(name, 0.0)] for name in at])
-    low, high = (spots - around).min(axis=0), (spots + around).max(axis=0)
-    point = float(max((high - low) / (width * np.array([1.0, TALLEST]) - 2 * MARGIN)))
-    half = np.maximum((high - low) / 2 + MARGIN * point, width * point * np.array([0.5, 0.175]))
-    (left, bottom), (right, ground) = ((low + high) / 2 - half).tolist(), ((low + high) / 2 + half).tolist()
+    at, reach = net.positions, _reach(net)
+    ground = _Ground.around(np.array([*at.values()]), np.array([[reach.get(name, 0.0)] for name in at]), width)
+    point = ground.point
     placed = {name: at[name] for kind in _ORDER for name in net.of_kind(kind) if name in at}
-    (wide, tall), count = high - low, max(1, len(placed))
-    room = float(max(math.sqrt(wide * tall / count), wide / count, tall / count))
+    room = ground.room(len(placed))
     apart = min(26.0 * point, max(7.5 * point, 0.4 * room))
-    lacking = {name: hops for name, hops in net.hops.items() if name not in at}
-    rows = max(lacking.values(), default=-1) + 1
-    top = ground + rows * _ROW * point
-    for name, hops in lacking.items():
-        x = float(np.mean([at[other][0] for other in net.wires[name] if other in at] or spots[:, 0]))
-        placed[name] = x, ground + (rows - hops - 0.5) * _ROW * point
+    lacking, top = _above_the_ground(net, ground)
+    frame = (ground.left, ground.bottom, ground.right, top)
     outer = {at[name]: away if away < LARGE * point else 0.0 for name, away in reach.items()}
-    inner = np.array([left, bottom, right, top]) + 12 * point * np.array([1, 1, -1, -1])
-    nodes = _apart(placed, outer, apart, inner)
-    moved = sum(at[name] != nodes[name] for name in placed if name in at)
+    inner = np.array(frame) + 12 * point * np.array([1, 1, -1, -1])
+    nodes = _apart(placed | lacking, outer, apart, inner)
     if not _is_legible(net, {name: spot for name, spot in nodes.items() if name in at}, 0.2 * apart):
         return None
     smallest, radii, sensors = 0.48 * apart, {}, {}
@@ -155,11 +143,62 @@ def _on_the_ground(net: Net, width: float) -> Places | None:
         radii[station] = max(away + min(2.5 * point, 0.15 * away), smallest)
         beside = _around(nodes[station], len(cell), radii[station]).tolist()
         sensors[station] = np.array([at.get(name, spot) for name, spot in zip(cell, beside, strict=True)])
-    notes = ["What is above the dotted line has no position."] * bool(rows)
+    notes = ["What is above the dotted line has no position."] * bool(lacking)
     notes += ["Small cells are drawn larger than they are."] * any(0.0 < away < smallest for away in reach.values())
-    subject = "1 node is" if moved == 1 else f"{moved:,} nodes are"
-    notes += [f"{subject} drawn beside the position, where another one stands."] * bool(moved)
-    return Places(nodes, radii, sensors, (left, bottom, right, top), room / point, notes, point, ground)
+    if moved := sum(at[name] != nodes[name] for name in placed):
+        subject = "1 node is" if moved == 1 else f"{moved:,} nodes are"
+        notes.append(f"{subject} drawn beside the position, where another one stands.")
+    return Places(nodes, radii, sensors, frame, room / point, notes, point, ground.top)
+
+
+def _reach(net: Net) -> dict[str, float]:
+    """How far away the sensors of each base station with a position are that have one, too: the farthest."""
+    at, reach = net.positions, {}
+    for station in (station for station in net.cells if station in at):
+        known = (math.dist(at[station], at[name]) for name in net.cells[station] if name in at)
+        reach[station] = max(known, default=0.0)
+    return reach
+
+
+@dataclass(frozen=True)
+class _Ground:
+    """The frame around all positions, in metres; a typographic *point* is so long there."""
+
+    left: float
+    bottom: float
+    right: float
+    top: float
+    point: float
+    extent: Points
+    """Of the positions with the discs around them, without a margin."""
+
+    @classmethod
+    def around(cls, spots: Points, reach: Points, width: float) -> _Ground:
+        """Spots and how far each one's disc reaches; in *width* points, at most `TALLEST` times as high."""
+        low, high = (spots - reach).min(axis=0), (spots + reach).max(axis=0)
+        point = float(max((high - low) / (width * np.array([1.0, TALLEST]) - 2 * MARGIN)))
+        half = np.maximum((high - low) / 2 + MARGIN * point, width * point * np.array([0.5, 0.175]))
+        (left, bottom), (right, top) = ((low + high) / 2 - half).tolist(), ((low + high) / 2 + half).tolist()
+        return cls(left, bottom, right, top, point, high - low)
+
+    def room(self, nodes: int) -> float:
+        """From one of so many nodes to the next, about."""
+        (wide, tall), count = self.extent, max(1, nodes)
+        return float(max(math.sqrt(wide * tall / count), wide / count, tall / count))
+
+
+def _above_the_ground(net: Net, ground: _Ground) -> tuple[dict[str, Point], float]:
+    """Nodes without a position, above the middle of those they are wired to, the clouds on top; and the height of all.
+
+    A row for each number of hops.
+    """
+    at, placed = net.positions, {}
+    lacking = {name: hops for name, hops in net.hops.items() if name not in at}
+    rows = max(lacking.values(), default=-1) + 1
+    for name, hops in lacking.items():
+        x = float(np.mean([at[other][0] for other in net.wires[name] if other in at] or [x for x, _ in at.values()]))
+        placed[name] = x, ground.top + (rows - hops - 0.5) * _ROW * ground.point
+    return placed, ground.top + rows * _ROW * ground.point
 
 
 def _apart(at: Mapping[str, Point], outer: Mapping[Point, float], apart: float, frame: Points) -> dict[str, Point]:
