@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import sys
 from collections.abc import Sequence
 from functools import cache
@@ -89,6 +90,22 @@ def test_a_claim_against_all_is_confirmed_against_each_and_contradicted_by_one(
     [row] = script().against_all(pd.concat([given, of_others]), ["a"], ["b", "c"], ["x"]).to_dict("records")
     assert row["verdict"] == of_all
     assert row[verdicts[0]].startswith("b")
+
+
+def test_every_claim_names_its_comparison() -> None:
+    """The data or the scenario, and the seeds; a comparison is a row of the table of them."""
+    page = (CLAIMS.parent / "claims.md").read_text(encoding="utf-8")
+    known = set(re.findall(r"^\| `([^`]+)` \|", page, flags=re.MULTILINE))
+    assert known == set(script().SCENARIO_OF) | {"shards"}
+    claims = re.split(r"^\d+\. \*\*", page[page.index("## Claim by claim") :], flags=re.MULTILINE)[1:]
+    assert len(claims) >= 30
+    for claim in claims:
+        compared = " ".join(claim.split()).partition("*Compared:* ")[2].partition(". ")[0]
+        named = set(re.findall(r"`([^`]+)`", compared))
+        small = {word.strip(",") for word in compared.split() if word.strip(",").endswith("_small")}
+        assert (named or small) and named <= known, claim[:80]
+        assert all((CLAIMS.parents[1] / f"scenarios/paper/{name}.yaml").exists() for name in small), claim[:80]
+        assert re.search(r"seed|before any training", compared), claim[:80]
 
 
 @pytest.mark.parametrize("data", script().RATES_OF)
