@@ -55,14 +55,14 @@ def hfedms_systems() -> Figure:
 
 def stream_competitors() -> Figure:
     """Table III with all competitors, over rounds and over bytes."""
-    titles = {name: title for name, title in TUNED.items() if (DOCS / f"claims/rounds/{name}.csv").exists()}
-    figure = Figure(figsize=(12, 1.2 + 3.8 * len(titles)), layout="constrained")
-    for row, (scenario, title) in zip(figure.subplots(len(titles), 2, squeeze=False), titles.items(), strict=True):
+    figure = Figure(figsize=(12, 8.8), layout="constrained")
+    styles = looks(rounds_of("competitors-stream-glyphs")["protocol"].unique())
+    for row, (scenario, title) in zip(figure.subplots(2, 2), TUNED.items(), strict=True):
         rounds = rounds_of(scenario)
         if (protocols := rounds["protocol"]).eq("fedmmd, 0.1").any():  # the other one fails on one seed
             rounds = rounds[protocols != "fedmmd"].replace({"protocol": {"fedmmd, 0.1": "fedmmd"}})
-        figures.accuracy_over_rounds(rounds, row[0], legend=False).set_title(f"{title}: over rounds")
-        figures.accuracy_over_bytes(rounds, row[1], legend=False).set_title(f"{title}: over traffic")
+        figures.accuracy_over_rounds(rounds, row[0], styles, legend=False).set_title(f"{title}: over rounds")
+        figures.accuracy_over_bytes(rounds, row[1], styles, legend=False).set_title(f"{title}: over traffic")
         row[1].set(xscale="log", xlabel="sent and received by clients, bytes")  # a logarithmic axis has plain numbers
     figures.curves_of(rounds).legend_below(figure)
     return figure
