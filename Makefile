@@ -63,8 +63,8 @@ laws: $(FOR_WORK) ## Test the laws: conservation, theory, and what must not chan
 	$(PYTEST) tests/laws
 
 .PHONY: mutants
-mutants: $(FOR_WORK) ## Plant faults in a copy of the source, one by one, and show which test sees each.
-	PYTHONPATH=tests $(BIN)/python -m mutants --workers $(WORKERS)
+mutants: $(FOR_WORK) ## Change a copy of the source, or of ONLY=fedsim.grouping, bit by bit; list what no test sees (hours).
+	PYTHONPATH=tests $(BIN)/python -m mutants.survivors $(ONLY) --workers $(WORKERS)
 
 .PHONY: golden
 golden: $(FOR_WORK) ## Compare today's traces with yesterday's.
@@ -113,13 +113,13 @@ notebooks: $(FOR_WORK) ## Execute the notebooks, and keep their new outputs in t
 .PHONY: clean
 clean: ## Remove .venv, the peers' environments and what the tools left behind; runs/ is yours and stays.
 	rm -rf .venv build dist *.egg-info .benchmarks .hypothesis .import_linter_cache .mypy_cache .pytest_cache .ruff_cache
-	rm -rf benchmarks/peers/.envs
+	rm -rf mutants benchmarks/peers/.envs
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 # Workers share the cores, so each computes with one thread; results do not depend on it, the time they take does.
-test test-long check laws golden golden-accept: export OMP_NUM_THREADS = 1
+test test-long check laws mutants golden golden-accept: export OMP_NUM_THREADS = 1
 # Each worker and each process of a test would compile all modules anew if the environment forbade keeping what it made.
-test test-long check laws golden golden-accept: export PYTHONDONTWRITEBYTECODE =
+test test-long check laws mutants golden golden-accept: export PYTHONDONTWRITEBYTECODE =
 
 $(INSTALLED): setup.cfg pyproject.toml constraints.txt .ci/install.py
 	@command -v $(PYTHON) >/dev/null || { \

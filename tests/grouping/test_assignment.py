@@ -12,6 +12,7 @@ from hypothesis.extra.numpy import arrays
 from scipy.optimize import linear_sum_assignment
 from tiers import drawn
 
+from fedsim.grouping import equal_clusters
 from fedsim.grouping.equal_clusters import cheapest_clusters, l2, squared
 
 shapes = st.tuples(st.integers(1, 6), st.integers(1, 6)).map(lambda shape: (shape[0] * shape[1], shape[0]))
@@ -83,6 +84,14 @@ def test_the_solver_has_the_room_that_is_promised(points, clusters):
     costs = np.outer(np.arange(points), np.arange(clusters)).astype(np.float64)
     members = cheapest_clusters(costs)
     assert members.tolist() == np.arange(points).reshape(clusters, -1)[::-1].tolist()
+
+
+@pytest.mark.parametrize(("points", "doublings"), [(12, 54), (13, 53)])
+def test_costs_are_as_large_as_there_is_room(points, doublings):
+    """2^60 / ((12 + 3 + 1) (3 + 1)) is 2^54, and with a point more it is less."""
+    costs = np.zeros((points, 3))
+    costs[0, 1] = 1.0
+    assert equal_clusters._whole(costs).max() == 2**doublings
 
 
 def cheapest_chains(costs, members):

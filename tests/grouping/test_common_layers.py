@@ -137,6 +137,7 @@ def test_equal_layers_behind_a_difference_are_not_common() -> None:
     """The last convolution of CharCNN-3 has the shape of CharCNN-4's third, and stands behind no pooling."""
     models: list[Signatures] = [("a", "b", "c"), ("a", "x", "c")]
     assert averaged_with(RULES["max"], models) == [[(0, 1), (0,), (0,)], [(0, 1), (1,), (1,)]]
+    assert averaged_with(RULES["max"], []) == []
 
 
 def test_a_model_that_is_the_beginning_of_another_one() -> None:

@@ -64,6 +64,7 @@ def test_it_stops_at_the_first_move_within_the_tolerance(monkeypatch):
         assert moves[-1] <= tolerance * still
         assert all(move > tolerance * still for move in moves[:-1])
     assert len(moves) == 1
+    assert len(counted(monkeypatch, np.repeat(points[:, :1], 3, axis=1), 1e9, 300)) == 1, "columns vary, not rows"
     assert len(counted(monkeypatch, points, 0.0, 300)) > len(counted(monkeypatch, points, 0.3, 300)) > 1
 
 
@@ -87,6 +88,7 @@ def test_seeds_are_different_points_as_long_as_there_are_some():
     points = np.repeat(np.arange(4.0), 5)[:, None]
     for seed in range(20):
         assert sorted(seeds(points, 4, np.random.default_rng(seed)).ravel()) == [0, 1, 2, 3]
+        assert sorted(seeds(points[:6], 2, np.random.default_rng(seed)).ravel()) == [0, 1]
     assert seeds(np.ones((6, 2)), 3, np.random.default_rng(1)).tolist() == [[1, 1]] * 3
 
 

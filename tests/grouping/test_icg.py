@@ -160,6 +160,8 @@ def test_a_client_without_samples_finds_a_place():
     for grouping in (ICG(), ICG(normalise=True)):
         groups = grouping.groups(counts, 4, np.random.default_rng(1))
         assert sorted(np.concatenate(groups).tolist()) == list(range(12))
+    shares = ICG(normalise=True)._points(np.array([[1, 0], [0, 0], [1, 3]])) / 2**18
+    assert shares.tolist() == [[1, 0], [0, 0], [0.25, 0.75]]
 
 
 def test_the_costs_and_the_stop_rule_are_those_of_the_keys():

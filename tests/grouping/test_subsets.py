@@ -102,6 +102,7 @@ def test_nobody_and_everybody(selector):
 def test_devices_without_samples(selector):
     assert len(chosen(selector, np.zeros((6, 4), np.int64), np.zeros(4), 2)) == 2
     assert len(chosen(selector, np.zeros((6, 4), np.int64), np.full(4, 2.5), 5)) == 5
+    assert len(chosen(selector, np.ones((6, 4), np.int64), np.zeros(4), 5)) == 5, "where each one is too much"
 
 
 @each_selector
@@ -139,6 +140,11 @@ def test_every_choice_is_as_likely_as_any_other(draw):
         assert abs(masks[:, pair].all(axis=1).sum() - 1000) < 4 * math.sqrt(6000 * 5 / 36)
 
 
+def test_random_choices_are_those_with_the_smallest_numbers():
+    masks, numbers = subsets(50, 400, 150, np.random.default_rng(1)), np.random.default_rng(1).random((50, 400))
+    assert [mask.tolist() for mask in masks] == [(row <= np.sort(row)[149]).tolist() for row in numbers]
+
+
 def test_the_quadratic_form_is_the_squared_distance_less_that_of_nobody():
     rng = np.random.default_rng(1)
     rows, target = rng.normal(size=(7, 3)), rng.normal(size=3)
@@ -146,6 +152,7 @@ def test_the_quadratic_form_is_the_squared_distance_less_that_of_nobody():
     values = Quadratic.of(rows, target).values(masks) + target @ target
     found = [distance(rows, target, np.flatnonzero(mask)) for mask in masks]
     assert np.sqrt(values) == pytest.approx(found, abs=1e-7)
+    assert Bayesian()._distances(Quadratic.of(rows, target), masks, target) == pytest.approx(found, abs=1e-7)
 
 
 def test_equal_batches_make_the_distance_the_divergence_of_all_samples():
@@ -169,7 +176,7 @@ def test_made_up_factories_are_what_they_are_called(kind):
     assert {int(factory.ready.sum()) for factory in found} == {64}
     assert counts[:, :10].mean() * 10 / 32 == pytest.approx(0.707, abs=0.06)
     if kind == "twenty_classes":
-        assert ((counts > 0).sum(axis=1) <= 20).all()
+        assert set((KINDS[kind](9, np.random.default_rng(1)) > 0).sum(axis=1)) == {20}
     scatter = {"alike": (0.9, 1.1), "dirichlet": (1.7, 2.3), "twenty_classes": (2.5, 9)}[kind]
     expected = 32 * PRIOR[:10] * (1 - PRIOR[:10])
     assert scatter[0] < (counts[:, :10].var(axis=0) / expected).mean() < scatter[1]

@@ -11,9 +11,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
+from ortools.sat.python import cp_model
 from tiers import drawn, examples
 
 from fedsim.errors import UserError
+from fedsim.grouping.subset import cp_sat
 from fedsim.grouping.subset import exact as module
 from fedsim.grouping.subset.cp_sat import CPSAT, solved
 from fedsim.grouping.subset.exact import Exact
@@ -77,7 +79,8 @@ def test_numbers_that_32_bits_cannot_tell_apart_are_told_apart(seed):
 
 
 @pytest.mark.parametrize("seed", range(5))
-def test_whatever_32_bits_say_what_is_better_by_a_little_is_found(seed):
+def test_whatever_32_bits_say_what_is_better_by_a_little_is_found(seed, monkeypatch):
+    monkeypatch.setattr(module, "BLOCK", (2, 100) if seed % 2 else (512, 512))
     rng, everything = np.random.default_rng(seed), slice(None)
     rows = 100_000.0 + rng.integers(0, 40, (13, 3))
     for half in module.halves(Quadratic.of(rows, 500_100.0 + rng.integers(-30, 30, 3)), 5):
@@ -95,6 +98,10 @@ def test_products_of_32_bits_are_as_near_as_they_have_to_be(kind):
         values = half.values(everything, everything)
         narrow = half.first @ half.right(everything).T + half.of_first[:, None].astype(np.float32)
         assert np.abs(narrow - values).max() <= half.off()
+        rounding, ones = (18 + 6) * 2.0**-24, np.count_nonzero(half.first[0, :-1])
+        terms = (ones * (8 - ones) * half.crossing, half.of_first, half.of_second)
+        most = sum(np.abs(term).max() for term in terms)
+        assert half.off() == pytest.approx(rounding / (1 - rounding) * most, rel=1e-12)
         assert half.off() < 1
 
 
@@ -112,9 +119,16 @@ def test_all_choices_are_among_the_pairs_and_their_values_are_right():
         assert all(value == pytest.approx(distance(rows, target, one) ** 2) for one, value in seen.items())
 
 
-@pytest.mark.parametrize(("candidates", "size"), [(60, 8), (20_000, 2), (400, 4)])
-def test_too_many_choices_are_refused_before_anything_is_computed(candidates, size):
-    with pytest.raises(UserError, match=f"{size} of {candidates} candidates are .* Take cp_sat"):
+@pytest.mark.parametrize(
+    ("candidates", "size", "many"),
+    [
+        (60, 8, "2,558,620,845 choices"),
+        (20_000, 2, "199,990,000 choices and 1,000,100,020,000 numbers for those of two halves"),
+        (400, 4, "1,050,739,900 choices"),
+    ],
+)
+def test_too_many_choices_are_refused_before_anything_is_computed(candidates, size, many):
+    with pytest.raises(UserError, match=f"{size} of {candidates} candidates are {many}; it takes .* Take cp_sat"):
         Exact().choose(np.ones((candidates, 2)), [1, 1], size, np.random.default_rng(1))
 
 
@@ -162,6 +176,14 @@ def test_the_solver_wants_whole_numbers():
         CPSAT().choose([[0.5], [1.0]], [1.0], 1, np.random.default_rng(1))
     with pytest.raises(ValueError, match="no room"):
         CPSAT().choose([[10**9], [1]], [10**9], 1, np.random.default_rng(1))
+    assert [cp_sat._scale([2**22], np.array([-(2.0**21)])), cp_sat._scale([2**25], np.zeros(1))] == [2**5, 1]
+
+
+def test_the_solver_depends_on_no_machine(monkeypatch):
+    given, solve = [], cp_model.CpSolver.solve
+    monkeypatch.setattr(cp_model.CpSolver, "solve", lambda *one: given.append(one[0].parameters) or solve(*one))
+    assert solved(np.eye(3), np.ones(3), 2, 10.0).proven
+    assert (given[0].num_workers, given[0].random_seed, given[0].max_deterministic_time) == (1, 1, 10.0)
 
 
 # -- how near others come ---------------------------------------------------------------------------------------------
@@ -198,7 +220,7 @@ def test_best_swaps_from_20_starts_come_within_a_percent_of_the_best(kind):
 def test_best_swaps_are_never_worse_than_gbp_cs(problem, data):
     rows, target = problem
     size = data.draw(st.integers(1, len(rows) - 1))
-    for selector in (PairSwap(starts=0, kicks=0), PairSwap(starts=3)):
+    for selector in (PairSwap(starts=0, kicks=0), PairSwap(starts=0, kicks=1), PairSwap(starts=3)):
         assert found_by(selector, rows, target, size) <= found_by(GBPCS(), rows, target, size) + 1e-6
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Annotated
 
 import numpy as np
@@ -12,7 +13,7 @@ from pydantic import BaseModel
 from tiers import drawn
 
 from fedsim.errors import Misfit
-from fedsim.grouping.subset import genetic, monte_carlo
+from fedsim.grouping.subset import bayesian, genetic, monte_carlo
 from fedsim.grouping.subset.bayesian import Bayesian, disjoint
 from fedsim.grouping.subset.factories import factories
 from fedsim.grouping.subset.genetic import Genetic
@@ -30,6 +31,23 @@ def far(selector, seed=1, factory=FACTORY):
     return distance(factory.counts, factory.target, picked)
 
 
+@pytest.mark.parametrize(
+    ("selector", "first", "second"),
+    [
+        (
+            Genetic(population=20, generations=8, mutation=0.1),
+            [1, 2, 10, 15, 18, 21, 22, 28],
+            [8, 10, 18, 21, 22, 25, 27, 32],
+        ),
+        (Bayesian(iterations=8), [0, 7, 8, 12, 16, 22, 27, 32], [1, 5, 10, 14, 18, 23, 27, 31]),
+        (Bayesian(iterations=8, slots="any"), [2, 5, 6, 10, 15, 18, 21, 28], [14, 16, 20, 26, 27, 30, 31, 32]),
+    ],
+)
+def test_choices_are_yesterdays(selector, first, second):
+    found = [selector.choose(FACTORY.counts, FACTORY.target, 8, np.random.default_rng(seed)) for seed in (1, 2)]
+    assert [picked.tolist() for picked in found] == [first, second]
+
+
 # -- Monte Carlo ------------------------------------------------------------------------------------------------------
 
 
@@ -37,6 +55,10 @@ def test_of_all_draws_the_best_is_taken(monkeypatch):
     masks = subsets(300, 33, 8, np.random.default_rng(1))
     least = min(distance(FACTORY.counts, FACTORY.target, np.flatnonzero(mask)) for mask in masks)
     assert far(MonteCarlo(draws=300)) == pytest.approx(least, rel=1e-12)
+    monkeypatch.setattr(monte_carlo, "NUMBERS_AT_ONCE", 1)
+    alike = MonteCarlo(draws=5).choose(np.ones((33, 2)), [8, 8], 8, np.random.default_rng(1))
+    assert alike.tolist() == np.flatnonzero(masks[0]).tolist(), "of equal ones the first"
+    assert MonteCarlo(draws=1).choose(np.ones((33, 2)), [8, 8], 8, np.random.default_rng(1)).tolist() == alike.tolist()
     monkeypatch.setattr(monte_carlo, "NUMBERS_AT_ONCE", 700)  # 21 draws at once
     assert far(MonteCarlo(draws=300)) == pytest.approx(least, rel=1e-12)
 
@@ -136,3 +158,12 @@ def test_what_is_tried_next_is_never_worse_than_what_was_tried_first(slots):
     first, more = ([far(Bayesian(iterations=number, slots=slots), s) for s in range(4)] for number in (0, 8))
     assert all(after <= before for before, after in zip(first, more, strict=True))
     assert np.mean(more) < np.mean(first)
+
+
+def test_what_is_hoped_for_is_the_mean_of_what_a_choice_gains():
+    """Against sums over normal values."""
+    mean, deviation, z = np.array([0.0, 1.0, 3.0, 9.0]), np.array([1.0, 0.5, 2.0, 1.0]), np.linspace(-12, 12, 100_001)
+    process = SimpleNamespace(predict=lambda points, return_std: (mean, deviation))
+    gains = np.maximum(0, 1.5 - mean[:, None] - deviation[:, None] * z) * np.exp(-np.square(z) / 2) / np.sqrt(2 * np.pi)
+    hopes = bayesian._expected_improvement(process, mean, 1.5)
+    assert hopes == pytest.approx(gains.sum(axis=1) * (z[1] - z[0]), rel=1e-5)

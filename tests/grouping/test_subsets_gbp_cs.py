@@ -67,6 +67,7 @@ def test_by_hand():
     assert trail.chosen.tolist() == [2, 3]
     assert (trail.warm_up, trail.distances) == ([9.0, 1.0], [3.0])
     assert [total.tolist() for total in (*trail.warm_up_sums, *trail.sums)] == [[0.0], [8.0], [12.0]]
+    assert gbp_cs([[3.0], [1.0]], [1.0], 1, "zero").chosen.tolist() == [1], "one alone is swapped, too"
 
 
 reals = st.floats(-100, 100, allow_subnormal=False)
@@ -102,6 +103,7 @@ def shapes():
     return {
         "long": long,
         "short": short,
+        "square": long[:6, :6] + 9 * np.eye(6),
         "equal": long[[0, 1, 2, 0, 4, 1]],
         "nearly equal": np.vstack([long[:5], long[:5] + 1e-4 * rng.normal(size=(5, 20))]),
         "empty rows": long * (np.arange(9) % 3 > 0)[:, None],
@@ -130,6 +132,8 @@ def test_equal_candidates_are_taken_in_order():
         assert set(picked.tolist()) <= {0, 1, 2, 3, 4, 5}
         assert {place % 2 for place in picked.tolist()} == {0, 1}
     assert gbp_cs(np.ones((5, 2)), [1.0, 1.0], 2).chosen.tolist() == [0, 1]
+    assert module._largest(np.array([1e-12, 3e-12, 2e-12]), 1).tolist() == [1]
+    assert module._largest(np.array([0.1, 0.1 * (1 + 1e-12)]), 1).tolist() == [0]
 
 
 def test_the_trail_has_the_curves_of_figure_3():

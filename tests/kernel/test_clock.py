@@ -96,6 +96,14 @@ def log_forever(clock: Clock) -> Generator[Event, Any, None]:
         yield clock.timeout(0.0)
 
 
+def test_what_is_far_ahead_comes_in_its_order() -> None:
+    clock, log = Crowded(), []
+    for number in range(100):
+        Alarm(clock, 1.0 + number * 37 % 100, lambda _: log.append(clock.now))
+    clock.run()
+    assert log == [1.0 + number for number in range(100)]
+
+
 def test_the_next_event_can_be_foreseen() -> None:
     clock = Clock()
     assert clock.peek() == math.inf

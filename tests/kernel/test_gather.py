@@ -113,6 +113,14 @@ def test_any_other_failure_fails_the_waiting(env: Environment) -> None:
         gathered(env, arriving(env, 1.0), broken(env, 2.0), arriving(env, 3.0))
     assert env.now == 2.0
 
+    def caught() -> Generator[Event, Any, None]:
+        with pytest.raises(ZeroDivisionError):
+            yield gather(env, [env.process(broken(env, 1.0)), env.process(arriving(env, 2.0))], deadline_s=5.0, count=1)
+
+    env.process(caught())
+    env.run()
+    assert env.now == 7.0, "nothing else is raised, and nothing more is gathered"
+
 
 def test_a_failure_after_the_deadline_stops_the_simulation(env: Environment) -> None:
     gathered(env, broken(env, 2.0), deadline_s=1.0)

@@ -226,6 +226,17 @@ def test_a_codec_draws_from_a_stream_of_its_own(tmp_path: Path) -> None:
     run.store.close()
 
 
+@pytest.mark.parametrize("written", [(), ("classifier",), ("classifier.fc.weight",)])
+def test_a_codec_writes_what_is_sent_and_nothing_else(written: tuple[str, ...], tmp_path: Path) -> None:
+    run = small(tmp_path, executor=Serial(table(), data()))
+    start = run.learner.initial_model()
+    exact = forced(run, train(run.learner, start, 0, Plain()).model)
+    made = forced(run, train(run.learner, start, 0, Plain(), codec=Dithered(), written=written).model)
+    others = {name for name in exact if not torch.equal(made[name], exact[name])}
+    assert others == (set(exact) if written == ("classifier",) else set(written))
+    run.store.close()
+
+
 def test_a_size_that_is_asked_for_trains_all_whose_size_may_be_asked_for_next(tmp_path: Path) -> None:
     run = small(tmp_path)
     start = run.learner.initial_model()

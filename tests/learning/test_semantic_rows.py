@@ -80,6 +80,8 @@ THREE_AND_TWO = rows([[6], [10], [3], [14], [0]], [0, 1, 0, 1, 0])
 @pytest.mark.parametrize(("capacity", "expected"), [(1, [3]), (2, [3, 10]), (3, [3, 10, 14]), (4, [3, 10, 14, 6])])
 def test_the_nearest_rows_are_kept_and_of_equal_ones_the_newest(capacity: int, expected: list[float]) -> None:
     assert chosen(THREE_AND_TWO, capacity) == expected
+    tiny = {**THREE_AND_TWO, FEATURES: THREE_AND_TWO[FEATURES] * 2.0**-40}
+    assert chosen(tiny, capacity) == [number * 2.0**-40 for number in expected], "whatever the unit"
 
 
 def test_the_only_row_of_a_class_is_its_mean_and_stays() -> None:

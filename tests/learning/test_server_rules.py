@@ -15,6 +15,7 @@ from small_learner import Small, small
 from fedsim.learning.graph import Graph, Handle
 from fedsim.learning.learner import Model
 from fedsim.learning.operations.init import Init
+from fedsim.learning.operations.operation import Inputs, Slot
 from fedsim.learning.rules.adaptive import Adagrad, Adam, Yogi
 from fedsim.learning.rules.fednova import NormalisedMean
 from fedsim.learning.rules.inverse_distance import InverseDistance
@@ -22,6 +23,7 @@ from fedsim.learning.rules.mean import Mean
 from fedsim.learning.rules.momentum import Momentum
 from fedsim.learning.rules.optimiser import Optimiser
 from fedsim.learning.rules.rule import ServerRule, State
+from fedsim.learning.rules.salient_mean import PerUpload, SalientMean
 from fedsim.learning.rules.scaffold import ControlledMean
 from fedsim.learning.rules.update import Update
 from fedsim.learning.training import TrainingSettings
@@ -102,6 +104,7 @@ def test_bias_correction_makes_the_first_step_one_of_the_change_alone(kind: type
         adam.step()
     if kind is Adam:
         assert numbers(run, state["model"]) == pytest.approx(by_adam.tolist(), abs=EXACT)
+    assert kind().second(torch.tensor(4.0), torch.tensor(4.0)).item() == 4.0, "what is as large as it was stays"
 
 
 @pytest.mark.parametrize("rule", [Momentum(beta=0.0), ControlledMean()], ids=["momentum", "scaffold"])
@@ -143,6 +146,40 @@ def test_a_table_names_the_statistics_of_its_parts() -> None:
     layers = (Conv1d("conv", in_channels=1, out_channels=2, kernel=3, padding=1), BatchNorm1d("bn", 2))
     table = LayerTable(input_shape=(1, 4), extractor=(*layers, Flatten("flat")), classifier=(Linear("fc", 8, 2),))
     assert aggregation(table=table).statistics(table.parts) == ("extractor.bn.running_mean", "extractor.bn.running_var")
+
+
+def test_what_rules_need_beside_the_model() -> None:
+    """24 trained numbers, 6 of them in the extractor, and 2 running statistics, of four bytes each."""
+    layers = (Conv1d("conv", in_channels=1, out_channels=1, kernel=3, padding=1), BatchNorm1d("bn", 1), Flatten("flat"))
+    plain, with_statistics = (
+        LayerTable(input_shape=(1, 8), extractor=(layers[0], *some), classifier=(Linear("fc", 8, 2),))
+        for some in ([layers[2]], layers[1:])
+    )
+    for rule, kept, held in (
+        (Mean(), 0, 0),
+        (Momentum(), 96, 0),
+        (Adagrad(), 192, 0),
+        (Adam(bias_correction=True), 192, 0),
+        (ControlledMean(), 96, 96),
+        (SalientMean(), 24, 24),
+        (InverseDistance(), 0, 104),
+        (NormalisedMean(), 0, 104),
+    ):
+        found = rule.kept_bytes(with_statistics), rule.held_bytes(with_statistics)
+        assert found == (kept, held), rule.name
+    assert NormalisedMean().held_bytes(plain) == 0.0
+    assert NormalisedMean().bytes_beside(plain) == (0.0, 4.0)
+    assert NormalisedMean(accounting="paper").bytes_beside(plain, "classifier") == (72.0, 72.0)
+
+
+def test_a_filter_moves_by_those_who_have_sent_it() -> None:
+    operation = PerUpload((0.75, 0.25), (("conv", ("conv.weight", "conv.bias")),))
+    change = {"conv.weight": torch.tensor([[3.0, 1.5], [3.0, 1.5], [0.0, 0.0]]), "conv.bias": torch.tensor([1.0, 3, 0])}
+    masks = [{"conv": torch.tensor(some)} for some in ([True, True, False], [True, False, False])]
+    given = {Slot("change", part="extractor"): change} | {Slot("kept", at): mask for at, mask in enumerate(masks)}
+    made = operation.apply(Inputs(given), None)["extractor"]
+    assert made["conv.weight"].tolist() == [[3, 1.5], [4, 2], [0, 0]]
+    assert made["conv.bias"].tolist() == [1, 4, 0]
 
 
 # -- FedNova ----------------------------------------------------------------------------------------------------------
