@@ -166,7 +166,7 @@ def _losses_to_others(
     masts = np.array([mast_of[number] for number in numbers.tolist()], np.intp)
     if (masts == masts[0]).all():
         return np.empty(0, np.intp), np.empty(0, np.intp), np.empty(0)
-    _check_places(snr, paths, positions_m)
+    _check_distance_matters(snr)
     there_m = np.array([positions_m[number] for number in numbers.tolist()], np.float64)
     devices, others, losses_db = [], [], []
     for first in range(0, len(paths), AT_ONCE):
@@ -203,7 +203,7 @@ def _nearest(
 
 def _way(path: RadioPath, station: int, mast: int, there_m: Sequence[float]) -> RadioPath:
     """From the device of *path* to another base station."""
-    assert path.position_m is not None, "checked before"
+    assert path.position_m is not None, "its median would be refused"
     distance_m = math.dist(path.position_m, there_m)
     return RadioPath(path.sensor, path.index, station, mast, distance_m, path.streams, path.position_m, path.place)
 
@@ -219,20 +219,11 @@ def _coupling_losses_db(snr: FromLinkBudget, ways: Sequence[RadioPath]) -> Numbe
         ) from misfit
 
 
-def _check_places(snr: FromLinkBudget, paths: Sequence[RadioPath], positions_m: Sequence[Position | None]) -> None:
-    """Raise `Misfit` unless distances to other stations are known, and matter."""
-    key = ("snr", "interference")
+def _check_distance_matters(snr: FromLinkBudget) -> None:
+    """Raise `Misfit` where all stations would be equally loud. Distances are known: medians have needed them before."""
     if not snr.path_loss.needs_distance:
         raise Misfit(
             f"path_loss: {snr.path_loss.name} loses as much on the way to every other base station, so each would be "
             "as loud as a device's own; take a path_loss that depends on the distance, or leave interference out",
-            *key,
+            *("snr", "interference"),
         )
-    for path in paths:
-        if path.position_m is None or positions_m[path.station] is None:
-            which = f"sensor {path.sensor!r}" if path.position_m is None else f"the base station of {path.sensor!r}"
-            raise Misfit(
-                f"{which} stands nowhere in particular, and interference needs to know where; give its position_m in "
-                "the topology, or leave interference out",
-                *key,
-            )

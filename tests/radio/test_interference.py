@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import networkx as nx
@@ -112,11 +113,14 @@ def test_margins_of_two_devices_with_given_loads_by_hand() -> None:
 
 
 def test_gains_and_losses_count_on_the_way_to_other_stations_too() -> None:
+    """And given margins are noise already."""
     more = {"device_antenna_gain_db": 2.0, "station_antenna_gain_db": 5.0, "extra_loss_db": 11.0}
+    more |= {"uplink_interference_margin_db": 1.0, "downlink_interference_margin_db": 6.0}
     own = shannon(snr(GIVEN_LOADS, **more), profile="pure")
-    (_, a_down), _ = margins_db(own, paths(network(PAIR, TWO), own))
-    ratio = 0.5 * linear(43 - loss_db(900.0) - 4 - noise_dbm(1e6) - 5)
-    assert a_down == pytest.approx(10 * math.log10(1 + ratio), abs=1e-9)
+    (a_up, a_down), _ = margins_db(own, paths(network(PAIR, TWO), own))
+    down, up = 43 - loss_db(900.0) - 4 - noise_dbm(1e6) - 5 - 6, 23 - loss_db(800.0) - 4 - noise_dbm(1e6) - 3 - 1
+    assert a_down == pytest.approx(10 * math.log10(1 + 0.5 * linear(down)), abs=1e-9)
+    assert a_up == pytest.approx(10 * math.log10(1 + 0.3 * linear(up)), abs=1e-9)
 
 
 def test_devices_of_a_cell_send_equally_often_under_a_given_load() -> None:
@@ -127,16 +131,16 @@ def test_devices_of_a_cell_send_equally_often_under_a_given_load() -> None:
     assert a_up == pytest.approx(10 * math.log10(1 + 0.3 * mean * linear(23 - noise_dbm(1e6) - 3)), abs=1e-9)
 
 
-@pytest.mark.parametrize("offered_bps", [1e3, 1e5, 1e6, 2e6])
-def test_a_symmetric_pair_has_the_load_that_solves_its_one_equation(offered_bps: float) -> None:
+@pytest.mark.parametrize(("offered_bps", "hz"), [(1e3, 1e6), (1e5, 1e6), (1e6, 1e6), (2e6, 1e6), (1e-3, 1e-3)])
+def test_a_symmetric_pair_has_the_load_that_solves_its_one_equation(offered_bps: float, hz: float) -> None:
     """x = offered / (B log2(1 + S / (1 + x g))), with S and g over the noise, for each direction."""
-    own = radio(offered(offered_bps / 4, offered_bps))
+    own = radio(offered(offered_bps / 4, offered_bps), bandwidth_hz=hz)
     [one, other] = margins_db(own, paths(network(PAIR, MIRRORED), own))
     assert one == pytest.approx(other, abs=1e-9)
     for found_db, bps, power_dbm, figure_db in zip(one, (offered_bps / 4, offered_bps), (23, 43), (3, 5), strict=True):
-        signal, noise = (linear(power_dbm - loss_db(m) - noise_dbm(1e6) - figure_db) for m in (400.0, 600.0))
+        signal, noise = (linear(power_dbm - loss_db(m) - noise_dbm(hz) - figure_db) for m in (400.0, 600.0))
         load = brentq(
-            lambda x, s=signal, g=noise, b=bps: x - b / (1e6 * math.log2(1 + s / (1 + x * g))), 0.0, 1.0, xtol=1e-15
+            lambda x, s=signal, g=noise, b=bps: x - b / (hz * math.log2(1 + s / (1 + x * g))), 0.0, 1.0, xtol=1e-15
         )
         assert found_db == pytest.approx(10 * math.log10(1 + load * noise), abs=1e-7)
         assert 0 < load < 1
@@ -153,20 +157,25 @@ def test_what_is_offered_beyond_a_full_cell_changes_nothing_more() -> None:
 def test_who_loses_the_last_rate_to_interference_fills_the_cell() -> None:
     """The other station is 999 times nearer than the own one; LTE has a rate from -10 dB on."""
     keys: dict[str, Any] = {"profile": "lte_36942", "bandwidth_hz": 1e6}
-    edge = {"a": ("north", (999.0, 0.0)), "b": ("south", (1.0, 0.0))}
+    edge = {"a": ("north", (999.0, 0.0)), "b": ("south", (1.0, 0.0)), "c": ("north", (999.0, 0.0))}
     topology, full = network(PAIR, edge), shannon(snr({"uplink_load": 1.0, "downlink_load": 1.0}), **keys)
     own = radio(offered(1.0, 3e5), **keys)
     asked = paths(topology, own)
     rates = own.rates_of(asked)
-    assert rates.downlink_bps.tolist() == [0.0, 0.0]
+    assert rates.downlink_bps.tolist() == [0.0, 0.0, 0.0]
     assert [down for _, down in margins_db(own, asked)] == [down for _, down in margins_db(full, paths(topology, full))]
     why = own.why_no_coverage(asked[0])
     assert why is not None and "over 999.0 m, interference of other cells 94.0 dB)" in why  # 23 - 40 + 114 - 3
 
 
-def test_who_has_no_rate_even_alone_offers_nothing() -> None:
-    far = {**TWO, "c": ("south", (1e6, 0.0))}
-    own = radio(offered(1e5, 1e5), profile="lte_36942", out_of_coverage="exclude")
+@pytest.mark.parametrize("interference", [{"loads": [offered(1e5, 1e5)]}, GIVEN_LOADS])
+@pytest.mark.parametrize(("distance_m", "station_dbm"), [(1e6, 43.0), (5e3, 43.0), (1.5e3, 10.0)])
+def test_who_has_no_rate_even_alone_offers_nothing(
+    interference: dict[str, Any], distance_m: float, station_dbm: float
+) -> None:
+    """Neither way, or none up beyond 2,929 m, or none down beyond 926 m from a weak station: LTE's -10 dB."""
+    far = {**TWO, "c": ("south", (1e3 + distance_m, 0.0))}
+    own = shannon(snr(interference, station_power_dbm=station_dbm), out_of_coverage="exclude")
     a, b, _ = margins_db(own, paths(network(PAIR, far), own))
     assert [a, b] == margins_db(own, paths(network(PAIR, TWO), own))
 
@@ -175,7 +184,8 @@ def test_who_has_no_rate_even_alone_offers_nothing() -> None:
 
 
 @pytest.mark.parametrize("bps", [2e4, 4e5])  # cells that are 0.1 and 1 full
-def test_loads_and_margins_agree_in_plain_loops(bps: float) -> None:
+def test_loads_and_margins_agree_in_plain_loops(bps: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fedsim.radio.surroundings.AT_ONCE", 10)
     topology = crowd(24)
     own = radio(offered(bps, 2 * bps), also={"neighbours": 2})
     asked = paths(topology, own)
@@ -244,7 +254,8 @@ def test_cells_on_no_common_carrier_have_no_margin() -> None:
     assert margins_db(anywhere, paths(network({"north": None}, {"a": ("north", None)}), anywhere)) == nobody
 
 
-def test_the_nearest_stations_count_and_none_that_is_too_far() -> None:
+def test_the_nearest_stations_count_and_none_that_is_too_far(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("fedsim.radio.surroundings.AT_ONCE", 1)
     line = {f"s{n}": (1000.0 * n, 0.0) for n in range(4)}
     everywhere = {f"d{n}": (f"s{n}", (1000.0 * n + 100.0, 0.0)) for n in range(4)}
     topology = network(line, everywhere)
@@ -286,6 +297,8 @@ def test_a_budget_shows_both_margins_in_one_term() -> None:
             assert budget.rate_bps == rate_bps and budget.snr_db == ratio_db[0]
             assert budget.power is not None
             assert budget.snr_db == pytest.approx(budget.power.snr_db - budget.shadowing_db)
+    one_db = replace(site(), around=lambda *_: iter([(0.0, UpDown(np.ones(1), np.ones(1)))]))
+    assert [budget.power and budget.power.interference_margin_db for budget in own.budgets(one_db)] == [3.0, 1.0]
 
 
 def test_coverage_classes_of_nb_iot_know_nothing_of_other_cells() -> None:
@@ -321,7 +334,9 @@ def test_the_density_of_a_tdd_uplink_is_that_of_its_turns() -> None:
     tdd: Any = {"slots": "DDDSU", "special_downlink_symbols": 10}
     own = Lte(snr=snr(None), tdd=tdd, **SMALL_LTE)
     rates = own.rates_at_all(UpDown(np.array([-5.0, 40.0, -90.0]), np.array([40.0, 40.0, 40.0])))
-    assert own.uplink_density(rates) == pytest.approx([1 / rates.uplink_share[0], 1 / rates.uplink_share[1], 1.0])
+    for slower in (1.0, 1e-9):
+        density = own.uplink_density(replace(rates, uplink_bps=slower * rates.uplink_bps))
+        assert density == pytest.approx([1 / rates.uplink_share[0], 1 / rates.uplink_share[1], 1.0])
     assert rates.uplink_share[0] < 1
 
 

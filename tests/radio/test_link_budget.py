@@ -106,8 +106,9 @@ def test_below_a_mast_the_height_is_the_distance() -> None:
 
 def test_the_terms_add_up_to_the_ratio_and_the_ratio_makes_the_rate() -> None:
     more = {"device_antenna_gain_db": 2.0, "extra_loss_db": 6.0, "uplink_interference_margin_db": 3.0}
-    radio = shannon({**BUDGET, **more, "shadowing": {"sigma_db": 4.0}})
+    radio = shannon({**BUDGET, **more, "shadowing": {"sigma_db": 4.0, "redraw_every_s": 1.0}})
     uplink, downlink = radio.budgets(site())
+    assert list(radio.rates_of([site(1e3)], 1.0)) == [next(radio.changes(site(1e3)))[1]] != [radio.rates(site(1e3))]
     for budget, rate_bps in ((uplink, radio.rates(site()).uplink_bps), (downlink, radio.rates(site()).downlink_bps)):
         value = {name: number for name, number, _ in budget.rows()}
         gains = value["transmit power"] + value["antenna gains"]

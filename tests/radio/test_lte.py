@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from typing import Any
 
 import pytest
@@ -76,7 +77,13 @@ def test_a_block_with_too_high_a_code_rate_is_refused() -> None:
     block = Block(6, 328, 2, 144)
     assert needed_for(block) == math.inf == needed_for(Block(26, 75376, 6, 100 * 132))
     assert needed_for(block, 2) == needed_db(352 / 288) and with_checksums(328) == 352
+    assert needed_for(Block(0, 162, 2, 100)) == needed_db(1.86)  # 0.93 are not above
     assert needed_for(Block(0, 268, 2, 144), 1) == math.inf and needed_for(Block(0, 240, 2, 144), 1) < 20
+
+
+def test_a_long_block_has_a_checksum_for_each_code_block() -> None:
+    """TS 36.212 clause 5.1.2: 6144 bits are one, 12264 are three of at most 6120 and their checksums."""
+    assert (with_checksums(6120), with_checksums(12240)) == (6144, 12264 + 3 * 24)
 
 
 def test_sizes_of_an_uplink_have_no_large_prime() -> None:
@@ -92,6 +99,7 @@ def test_the_best_rates_are_those_of_the_nominal_profile() -> None:
     nominal, rates = profiles()["lte_cat4"], best(lte())
     assert (rates.uplink_bps, rates.downlink_bps) == (nominal.uplink_bps, nominal.downlink_bps)
     assert rates.downlink_format.row == "I_TBS 26 (64QAM), 100 PRB, 2 layers, 150752 bits"
+    assert rates.downlink_format.grant_bits == 1507.52
 
 
 @pytest.mark.parametrize(
@@ -108,6 +116,7 @@ def test_the_best_rates_are_those_of_the_nominal_profile() -> None:
         ({"category": "cat2"}, 51024, 25456),
         ({"category": "cat3"}, 102048, 51024),
         ({"category": "cat5", "layers": 2}, 2 * 75376, 75376),
+        ({"category": "cat5"}, 299552, 75376),
     ],
 )
 def test_the_best_blocks_of_bandwidths_and_categories(keys: dict[str, Any], down_bits: int, up_bits: int) -> None:
@@ -130,7 +139,10 @@ def test_a_device_that_can_do_little_leaves_the_rest_of_the_carrier() -> None:
     """10296 bits take 14 of 100 resource blocks at their densest; at worse ratios they take more."""
     shares = [at(lte(category="cat1"), 60.0, ratio_db).downlink_share for ratio_db in (2.0, 10.0, 30.0)]
     assert shares == sorted(shares, reverse=True) and shares[-1] == pytest.approx(0.14)
+    last = lte(category="cat1").tables.downlink.rows[-1]  # whose ratio is over the carrier: fewer blocks help nobody
+    assert last.snr_db == pytest.approx(needed_for(Block(26, 10296, 6, 14 * down_elements(1, 1))) + 2.5)
     assert best(lte(category="cat4")).downlink_share == 1.0
+    assert best(lte(category="cat2")).downlink_format.row == "I_TBS 26 (64QAM), 68 PRB, 51024 bits"
 
 
 def test_layers_divide_the_power() -> None:
@@ -148,6 +160,15 @@ def test_a_weak_uplink_uses_few_resource_blocks() -> None:
     assert 0.01 < rows[-10.0].uplink_share < rows[20.0].uplink_share
     by_hand_db = needed_db(40 / 144) - 20 - 3 + 2.5
     assert lte().least_snr_db.uplink == pytest.approx(by_hand_db)
+
+
+def test_of_two_modulations_of_an_i_tbs_the_denser_is_taken() -> None:
+    """TS 36.213 tables 7.1.7.1-1 and 8.6.1-1: from I_TBS 9 and 15 on down, from 10 and 19 on up."""
+    for rates, (first_16qam, first_64qam) in zip(lte(category="cat5").tables, ((10, 19), (9, 15)), strict=True):
+        found = re.findall(r"I_TBS (\d+) \((\w+)\)", " ".join(row.format.row for row in rates.rows))
+        assert set(found) == {
+            (str(i), "QPSK" if i < first_16qam else "16QAM" if i < first_64qam else "64QAM") for i in range(27)
+        }
 
 
 def test_only_some_categories_send_with_64qam() -> None:

@@ -12,7 +12,7 @@ from radio_sites import site
 from technologies import along, at, best, lte_m
 
 from fedsim.radio.lte_m.modes import mode_a_from_db
-from fedsim.radio.lte_m.rows import controls
+from fedsim.radio.lte_m.rows import controls, mode_of
 from fedsim.radio.lte_m.timing import full_duplex_down, full_duplex_up, half_duplex_down, half_duplex_up
 
 # -- cycles ------------------------------------------------------------------------------------------------------------
@@ -51,9 +51,49 @@ def test_cat_m1_has_no_rate_above_its_best_at_any_ratio(mode: str, keys: dict[st
 
 def test_a_cycle_that_is_repeated_by_hand() -> None:
     """Down: 2 control, a gap, 16 data, three gaps, 2 acknowledgements, a switch. Up: 2, 3 gaps, 16, a switch."""
-    assert half_duplex_down(1, 16, 2) == 2 + 1 + 16 + 3 + 2 + 1
+    assert half_duplex_down(1, 16, 2) == 2 + 1 + 16 + 3 + 2 + 1 and half_duplex_down(3, 1, 1) == 10
+    assert half_duplex_down(3, 2, 1) == 1 + 1 + 3 * 2 + 1 + 3 + 1
     assert half_duplex_up(1, 16, 2) == 2 + 3 + 16 + 1
-    assert full_duplex_down(8, 16, 2) == 8 * 16 and full_duplex_up(8, 1, 4) == 4 + 3 + 1 + 3
+    assert (
+        half_duplex_up(3, 1, 4) == 3 * 4 + 1 + 3 + 1 and half_duplex_down(8, 1, 1, bundled=4) == 1 + 1 + 8 + 1 + 2 + 1
+    )
+    assert full_duplex_down(8, 16, 2) == full_duplex_up(8, 16, 2) == 8 * 16
+    assert full_duplex_down(8, 1, 4) == 4 + 1 + 1 + 3 + 4 + 3 and full_duplex_up(8, 1, 4) == 4 + 3 + 1 + 3
+
+
+def test_a_repeated_block_by_hand() -> None:
+    """Up 528 bits on 144 elements, 128 times: 0.0286 bits each, so 4 controls. Down 832 on 720: 0.0090, so 8."""
+    up, down = at(lte_m(), -21.0, 20.0), at(lte_m(), 20.0, -14.0)
+    assert up.uplink_bps == pytest.approx(504 / (4 + 3 + 128 + 1) * 1e3)
+    assert down.downlink_bps == pytest.approx(808 / (8 + 1 + 128 + 3 + 8 + 1) * 1e3)
+    assert (down.downlink_share, down.downlink_format.duty) == pytest.approx((128 / 149, (8 + 1 + 128) / 149))
+    assert best(lte_m(duplex="full")).downlink_format.duty == pytest.approx(8 / 10)
+
+
+@pytest.mark.parametrize(
+    ("keys", "up", "down"),
+    [
+        ({}, [3, 1, 1], [3, 1, 1]),
+        ({"bundling": True}, [3, 1, 1], [8, 1, 1]),
+        ({"duplex": "full", "harq_processes": 10}, [8, 8, 8], [10, 10, 10]),
+    ],
+)
+def test_as_many_blocks_are_sent_in_a_cycle_as_it_holds(keys: dict[str, Any], up: list[int], down: list[int]) -> None:
+    directions = [lte_m(**keys)._direction("a", uplink=uplink) for uplink in (True, False)]
+    assert [[one.blocks_of_cycle(times) for times in (1, 2, 4)] for one in directions] == [up, down]
+
+
+@pytest.mark.parametrize("category", ["m1", "m2"])
+def test_modes_have_the_blocks_of_the_standard(category: str) -> None:
+    """TS 36.213 tables 7.1.7.1-1 and 8.6.1-1: 16QAM from I_TBS 9 on down and 10 up, and none in mode B."""
+    sizes = {"m1": (1, 2, 3, 4, 5, 6), "m2": (1, 2, 3, 4, 5, 6, 8, 9, 10, 12, 15, 16, 18, 20, 24)}[category]
+    for uplink, first, columns in ((True, 10, ((1, 3), (2, 6))), (False, 9, ((4, 4), (6, 6)))):
+        mode_a, mode_b = (mode_of(lte_m(category=category)._direction(mode, uplink=uplink)) for mode in ("a", "b"))
+        own = sizes if uplink else range(1, sizes[-1] + 1)
+        assert mode_a.columns == tuple((size, size) for size in own) and mode_b.columns == columns
+        assert (mode_a.most_i_tbs, mode_b.most_i_tbs) == (14, first)
+        assert [mode_a.modulation_of(i_tbs, uplink=uplink) for i_tbs in (first - 1, first)] == [2, 4]
+        assert [mode_b.modulation_of(i_tbs, uplink=uplink) for i_tbs in (first - 1, first)] == [2, 2]
 
 
 def test_a_control_message_is_repeated_as_its_protection_asks() -> None:
@@ -110,11 +150,13 @@ def test_a_lowest_row_by_hand() -> None:
     assert lte_m(coverage_mode="a").least_snr_db.uplink == pytest.approx(needed_db - 10 * np.log10(6) + 2.5 - 3.0)
 
 
-@pytest.mark.parametrize(("mode", "most"), [("a", 32), ("b", 2048)])
-def test_a_mode_has_its_repetitions(mode: str, most: int) -> None:
+@pytest.mark.parametrize(("mode", "most", "most_i_tbs"), [("a", 32, 14), ("b", 2048, 10)])
+def test_a_mode_has_its_repetitions_and_blocks(mode: str, most: int, most_i_tbs: int) -> None:
     for table in lte_m(coverage_mode=mode).tables:
         assert max(row.format.repetitions for row in table.rows) == most
         assert all(row.format.row.endswith(f"CE mode {mode.upper()}") for row in table.rows[1:])
+    used = {row.format.row.split(",")[0] for row in lte_m(coverage_mode=mode).tables.uplink.rows[1:]}
+    assert max(int(text.removeprefix("I_TBS ")) for text in used) == most_i_tbs
 
 
 def test_mode_b_reaches_farther() -> None:
@@ -134,12 +176,15 @@ def test_a_device_has_one_mode_for_both_directions(uplink_db: float, downlink_db
 @pytest.mark.parametrize("keys", [{}, {"duplex": "full"}, {"category": "m2"}, {"large_uplink_blocks": True}])
 def test_a_device_leaves_mode_a_where_mode_b_is_better(keys: dict[str, Any]) -> None:
     """From the limit on mode B is nowhere better; just below it is, and mode A would have a sixth more at most."""
+    limits_db = []
     for mode_a, mode_b in zip(*(lte_m(coverage_mode=mode, **keys).tables for mode in ("a", "b")), strict=True):
         limit_db = mode_a_from_db(mode_a, mode_b)
+        limits_db.append(limit_db)
         assert mode_b.at(limit_db - 1e-9).bps > mode_a.at(limit_db - 1e-9).bps
         for row in (*mode_a.rows[1:], *mode_b.rows[1:]):
             bps_a, bps_b = mode_a.at(row.snr_db).bps, mode_b.at(row.snr_db).bps
             assert bps_a >= bps_b if row.snr_db >= limit_db else bps_b >= bps_a * (1 - 1 / 6)
+    assert at(lte_m(**keys), *limits_db).uplink_format.row.endswith("CE mode A")
 
 
 # -- the rest ----------------------------------------------------------------------------------------------------------

@@ -19,7 +19,7 @@ from fedsim.radio.nb_iot.coverage import coverage_classes
 from fedsim.radio.nb_iot.cycles import down_cycle_ms, up_cycle_ms
 from fedsim.radio.nb_iot.radio import NbIot
 from fedsim.radio.nb_iot.random_access import RandomAccess
-from fedsim.radio.nb_iot.tables import UP_REPETITIONS, down_blocks, needed_snr, up_blocks
+from fedsim.radio.nb_iot.tables import UP_REPETITIONS, NeededSnr, down_blocks, needed_snr, up_blocks
 from fedsim.radio.settings import Rates, UpDown
 
 GOOD = {"name": "given", "uplink_db": 60.0, "downlink_db": 60.0}
@@ -93,7 +93,8 @@ def test_the_best_uplink_of_nb1_and_what_it_takes() -> None:
 def test_the_best_downlink_of_nb1() -> None:
     """I_TBS 12 has 680 bits in three subframes: 25 ms, and 27.2 kbit/s is the most of what is published."""
     rates = best()
-    assert rates.downlink_bps == pytest.approx(680 / 25 * 1e3)
+    assert rates.downlink_bps == rates.downlink_format.most_bps == pytest.approx(680 / 25 * 1e3)
+    assert rates.downlink_format.row == "3 subframes, I_TBS 12, 680 bits, sent once"
     assert rates.downlink_share == rates.downlink_format.duty == pytest.approx(4 / 25)
 
 
@@ -113,6 +114,7 @@ def test_two_processes_send_two_blocks_in_a_cycle() -> None:
     one, two = best(category="nb2"), best(category="nb2", harq_processes=2)
     assert two.uplink_bps == pytest.approx(2 * 2536 / 32 * 1e3)
     assert two.downlink_bps == pytest.approx(2 * 2536 / 42 * 1e3)
+    assert (two.uplink_format.most_bps, two.downlink_format.most_bps) == (two.uplink_bps, two.downlink_bps)
     assert (one.uplink_format.grant_bits, two.uplink_format.grant_bits) == (2536, 2 * 2536)
     assert one.uplink_bps == pytest.approx(2536 / 22 * 1e3)
 
@@ -171,6 +173,7 @@ def test_a_bad_uplink_lengthens_the_cycles_of_the_downlink() -> None:
     answers = int(radio.answers(np.array([-12.6]))[0])
     [rates] = radio.rates_at_all(UpDown(np.array([-12.6]), np.array([60.0])))
     assert answers > 1
+    assert radio.answers(np.array([-40.0, -12.0, -9.0, -4.0, 10.0])).tolist() == [32, 16, 8, 2, 1]
     assert rates.downlink_bps == pytest.approx(680 / (25 + 2 * (answers - 1)) * 1e3)
 
 
@@ -181,6 +184,39 @@ def test_a_bad_downlink_lengthens_the_cycles_of_the_uplink() -> None:
     needed = needed_snr()["stand_alone_down"]
     assert control == 16 and needed.db(0, 16) <= -5.0 < needed.db(0, 8)
     assert rates.uplink_bps == pytest.approx(1000 / up_cycle_ms(4, control=16) * 1e3)
+    assert rates.downlink_format.row == "8 subframes, I_TBS 5, 680 bits, sent 32 times"
+    assert rates.downlink_bps == pytest.approx(680 / down_cycle_ms(8, 32, control=16) * 1e3)
+
+
+def test_inside_lte_control_messages_need_more() -> None:
+    """6.831 - 1.635 - 2.818 lg2 n dB, and 7.3 - 1.592 - 3.107 lg2 n on a carrier of its own."""
+    inside, alone = (nb_iot(deployment=where) for where in ("in_band", "stand_alone"))
+    ratios_db = np.array([-60.0, -6.5])
+    assert (inside.controls(ratios_db).tolist(), alone.controls(ratios_db).tolist()) == ([2048, 32], [2048, 16])
+    assert inside.least_snr_db.downlink == pytest.approx(6.831 - 1.635 - 2.818 * 11)
+
+
+@pytest.mark.parametrize(
+    ("keys", "least_db", "row", "bps"),
+    [
+        ({"tones": (12,)}, -0.21 - 2.648 - 7 * 2.42, "12 tones, 4 resource units, I_TBS 12, ", 1000e3 / 16),
+        ({"tones": (3,)}, -0.21 - 2.648 - 7 * 2.42 - 6.0206, "3 tones, 4 resource units, I_TBS 12, ", 1000e3 / 28),
+        ({"tones": (1,)}, 3.758 + 0.345 - 7 * 2.407 - 10.7918, "1 tone, 5 resource units, I_TBS 10, ", 872e3 / 52),
+        (
+            {"tones": (), "narrow_tone": True},
+            3.758 + 0.345 - 7 * 2.407 - 16.8124,
+            "1 tone of 3.75 kHz, 5 resource units, I_TBS 10, ",
+            872e3 / 172,
+        ),
+    ],
+)
+def test_the_lowest_and_the_best_uplink_of_each_number_of_tones(
+    keys: dict[str, Any], least_db: float, row: str, bps: float
+) -> None:
+    """128 repetitions, 10 lg (12 / tones) nearer and 3 dB of gain; units of 1, 4, 8 and 32 ms, and 12 ms around."""
+    rates = best(**keys)
+    assert nb_iot(**keys).least_snr_db.uplink == pytest.approx(least_db - 3, abs=1e-4)
+    assert rates.uplink_bps == pytest.approx(bps) and rates.uplink_format.row.startswith(row)
 
 
 def test_out_of_reach_there_is_no_rate() -> None:
@@ -246,6 +282,7 @@ def test_more_repetitions_need_less_and_larger_blocks_more() -> None:
         by_repetitions = [needed.db(5, number) for number in UP_REPETITIONS]
         assert by_repetitions == sorted(by_repetitions, reverse=True)
         assert needed.db(6, 4) > needed.db(5, 4)
+    assert [NeededSnr(1.0, 0.5, 2.0, 3.0).db(4, number) for number in (1, 2, 8)] == [3.0, -2.0, -8.0]
 
 
 # -- coverage classes -------------------------------------------------------------------------------------------------
@@ -319,8 +356,9 @@ def test_a_radio_that_makes_no_sense_is_refused(keys: dict[str, Any], message: s
 
 
 def test_sums_of_its_budget() -> None:
-    up, down = nb_iot(snr={"name": "given", "uplink_db": -2.0, "downlink_db": 15.0}).budgets(site())
-    rates = nb_iot(snr={"name": "given", "uplink_db": -2.0, "downlink_db": 15.0}).rates(site())
+    radio = nb_iot(snr={"name": "given", "uplink_db": -2.0, "downlink_db": 15.0})
+    rates, (up, down) = radio.rates(site()), radio.budgets(site())
+    assert [radio.budget_at(way, None, 0.0, UpDown(-2.0, 15.0)) for way in (0, 1)] == [up, down]
     assert (up.rate_bps, down.rate_bps) == (rates.uplink_bps, rates.downlink_bps)
     assert (up.row, down.row) == (rates.uplink_format.row, rates.downlink_format.row)
     value = {name: number for name, number, _ in up.rows()}

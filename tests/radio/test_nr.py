@@ -128,6 +128,7 @@ def test_directions_take_turns() -> None:
 def test_a_block_is_what_a_slot_carries() -> None:
     rates = best(nr())
     assert rates.downlink_format.block_bits == pytest.approx(rates.downlink_bps * 0.5e-3)
+    assert rates.downlink_format.grant_bits == pytest.approx(rates.downlink_format.block_bits / 273)
     assert rates.downlink_format.row == "MCS 27 of table 2 (256QAM), 273 PRB, 2 layers"
     assert rates.uplink_format.row == "MCS 28 of table 1 (64QAM), 273 PRB, 1 layer"
 
@@ -154,6 +155,12 @@ def test_a_weak_uplink_uses_few_resource_blocks() -> None:
     assert [one.uplink_share for one in rates] == sorted(one.uplink_share for one in rates)
     assert nr().least_snr_db.uplink == pytest.approx(-6.47 + 2.5 - 3.0 - 10 * math.log10(273))
     assert nr().least_snr_db.downlink == pytest.approx(-6.31 + 2.5)
+
+
+@pytest.mark.parametrize(("mhz", "largest"), [(20.0, [20, 24]), (50.0, [64, 65])])
+def test_an_uplink_uses_no_more_than_its_carrier_has(mhz: float, largest: list[int]) -> None:
+    """24 and 65 resource blocks at 60 kHz, where one more or one less is a product of 2, 3 and 5."""
+    assert list(nr(bandwidth_mhz=mhz, subcarrier_khz=60)._direction(0).sizes())[-2:] == largest
 
 
 class AllSizes(NrDirection):
@@ -215,7 +222,7 @@ def test_bandwidth_and_duplex() -> None:
     [
         (
             {"bandwidth_mhz": 55.0},
-            "bandwidth_mhz=55 is no bandwidth of frequency range 1 with subcarriers of 30 kHz; .* are 50 and 60",
+            r"bandwidth_mhz=55 is no bandwidth of frequency range 1 with subcarriers of 30 kHz; .* are 50 and 60 \[",
         ),
         ({"bandwidth_mhz": 100.0, "subcarrier_khz": 15}, "with subcarriers of 15 kHz; the nearest are 40 and 50"),
         (

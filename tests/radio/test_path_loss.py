@@ -123,6 +123,8 @@ def test_a_reference_in_the_near_field_needs_its_loss() -> None:
     message = r"reference_distance_m=0.5 is nearer than a wavelength \(0.666 m\).*; set it farther away, or give"
     with pytest.raises(UserError, match=message):
         LogDistance(exponent=2.0, reference_distance_m=0.5).over_db(100.0, 450e6)
+    edge = LogDistance(exponent=2.0, reference_distance_m=wavelength_m(450e6))
+    assert edge.over_db(100.0, 450e6) == pytest.approx(free_space_db(100.0, 450e6))
     given = LogDistance(exponent=2.0, reference_distance_m=0.5, reference_loss_db=20.0)
     assert given.over_db(5.0, 450e6) == pytest.approx(40.0)
 
@@ -151,7 +153,7 @@ def test_the_reference_loss_is_that_of_free_space_at_the_reference_distance() ->
 def test_a_given_loss_is_lost_everywhere() -> None:
     given = GivenLoss(loss_db=144.0)
     assert given.losses_db(Ways.of([1.0, 1e5, math.nan], 0.9e9)).tolist() == [144.0] * 3
-    assert given.over_db(3.0, 0.9e9) == 144.0
+    assert given.over_db(3.0, 0.9e9) == 144.0 and given.nearest_m(0.9e9) == 0.0
     assert (given.needs_distance, given.has_shadows, given.usual_heights_m) == (False, False, None)
 
 

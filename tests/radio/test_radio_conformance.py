@@ -15,7 +15,7 @@ from technologies import lte, lte_m, nr, redcap
 from fedsim import registry
 from fedsim.radio.fixed import Fixed
 from fedsim.radio.nb_iot.radio import NbIot
-from fedsim.radio.settings import RadioPath, RadioSettings, Rates
+from fedsim.radio.settings import RadioPath, RadioSettings, Rates, RatesOfMany
 from fedsim.radio.shannon import Shannon
 from fedsim.radio.trace import Trace
 
@@ -89,26 +89,28 @@ def test_of_many_each_has_the_story_that_is_its_own(name: str, tmp_path: Path) -
             assert [(time_s, rates[index]) for time_s, rates in rows] == list(islice(radio.changes(one), 20))
 
 
-class Halved(Shannon):
-    """A radio of one's own that knows nothing of many devices at once."""
-
-    name: Literal["halved"] = "halved"  # type: ignore[assignment]
-
-    def rates(self, site: RadioPath) -> Rates:
-        rates = super().rates(site)
-        return Rates(rates.uplink_bps / 2, rates.downlink_bps / 2)
-
-
-class Steady(Shannon):
-    """One whose shadows stay."""
-
-    name: Literal["steady"] = "steady"  # type: ignore[assignment]
-
-    def changes(self, site: RadioPath) -> Iterator[tuple[float, Rates]]:
-        return iter(())
+def test_rates_of_single_devices_are_the_same_together() -> None:
+    alone = [Rates(1.0, 2.0, coverage_class=0), Rates(3.0, 4.0, uplink_share=0.5)]
+    assert list(RatesOfMany.of(alone)) == alone and RatesOfMany.of(alone[1:]).coverage_class is None
 
 
 def test_a_radio_of_ones_own_that_is_for_single_devices_is_asked_for_each() -> None:
+    class Halved(Shannon):
+        name: Literal["halved"] = "halved"  # type: ignore[assignment]
+
+        def rates(self, site: RadioPath) -> Rates:
+            rates = super().rates(site)
+            return Rates(rates.uplink_bps / 2, rates.downlink_bps / 2)
+
+    class Steady(Shannon):
+        name: Literal["steady"] = "steady"  # type: ignore[assignment]
+
+        def changes(self, site: RadioPath) -> Iterator[tuple[float, Rates]]:
+            return iter(())
+
+    class Same(Shannon):
+        pass
+
     keys = shannon({**BUDGET, "shadowing": REDRAWN}).model_dump(exclude={"name"})
     radio, halved, steady = (kind.model_validate(keys) for kind in (Shannon, Halved, Steady))
     sites = [site(300.0 + index, index=index) for index in range(3)]
@@ -118,3 +120,5 @@ def test_a_radio_of_ones_own_that_is_for_single_devices_is_asked_for_each() -> N
     assert halved.changes_together(sites) is not None
     assert steady.changes_together(sites) is None
     assert list(steady.rates_of(sites)) == list(radio.rates_of(sites))
+    assert "rates_of" not in vars(Same) and "changes_together" not in vars(Same)  # nor is Same asked for each
+    assert Same.model_fields["name"].default == "Same"

@@ -76,6 +76,19 @@ def test_without_a_device_column_all_rows_are_for_everybody(trace: Write) -> Non
     assert story(trace(TO_ALL + "0,1,2\n5,3,4\n")) == [(0, 1, 2), (5, 3, 4)]
 
 
+def test_at_a_time_the_last_row_until_then_holds(trace: Write) -> None:
+    radio = trace(TO_ALL + "0,1,2\n0.5,3,4\n5,5,6\n")
+    assert [radio.rates_of([site()], time_s).uplink_bps[0] for time_s in (0.0, 0.5, 4.0, 9.0)] == [1, 3, 3, 5]
+
+
+def test_the_smallest_and_the_largest_values_are_accepted(trace: Write) -> None:
+    assert story(trace(TO_ALL + "0,1e-18,1e18\n1,0,1e-18\n2,1e18,0\n"))[1:] == [(1, 0, 1e-18), (2, 1e18, 0)]
+    ratios = trace(
+        "time_s,uplink_snr_db,downlink_snr_db\n0,-300,300\n", carrier={"profile": "pure", "bandwidth_hz": 1.0}
+    )
+    assert story(ratios) == [pytest.approx((0, 1e-30 / math.log(2), 30 * math.log2(10)))]
+
+
 def test_a_traced_device_can_use_all_of_the_carrier(trace: Write) -> None:
     assert trace().rates(site()) == Rates(1000.0, 2000.0, 1.0, 1.0)
 
@@ -106,7 +119,7 @@ def test_ratios_become_rates_by_a_carrier(trace: Write) -> None:
     [
         "\ufeff" + TO_ALL + "0,1,2\n5,3,4\n",  # as Excel saves UTF-8
         TO_ALL.replace("\n", "\r\n") + "0,1,2\r\n5,3,4\r\n",
-        TO_ALL + "0,1,2\n\n  ,,\n# a remark, with a comma\n5,3,4",
+        TO_ALL + "0,1,2\n\n  ,,\n # a remark, with a comma\n5,3,4",
         'time_s,"uplink_bps",downlink_bps,rsrp_dbm\n 0 , 1 ,"2",-93\n5,3,4,\n',
         "downlink_bps,time_s,uplink_bps\n2,0,1\n4,5,3\n",
     ],
@@ -209,6 +222,11 @@ BROKEN: dict[str, tuple[str, str]] = {
         "0,1,2\n",
         "hall.csv:1: no column is called 'time_s'; the columns are '0', '1', '2', and time_s, uplink",
     ),
+    "one name": (
+        "rsrp\n-93\n",
+        "hall.csv:1: no column is called 'time_s'; the columns are 'rsrp', and time_s, uplink_bps, downlink_bps (or "
+        "uplink_snr_db and downlink_snr_db) are needed",
+    ),
     "no downlink": (
         "time_s,uplink_bps\n0,1\n",
         "hall.csv:1: no column is called 'downlink_bps'; the columns are 'time_s', 'uplink_bps', and time_s, "
@@ -248,8 +266,8 @@ BROKEN: dict[str, tuple[str, str]] = {
         "hall.csv:3: the first row of 'a' is at time_s=3 and must be at 0; add a row with time_s=0 before it",
     ),
     "back in time": (
-        DEVICES + "0,a,1,2\n9,a,1,2\n0,b,1,2\n8,a,1,2\n",
-        "hall.csv:5: time_s=8 of 'a' comes after 9, and times must increase; sort the rows",
+        DEVICES + "0,a,1,2\n9,a,1,2\n12,a,1,2\n0,b,1,2\n12,a,1,2\n",
+        "hall.csv:6: time_s=12 of 'a' comes after 12, and times must increase; sort the rows",
     ),
     "nobody": (DEVICES + "0, ,1,2\n", "hall.csv:2: no device; write * for all that have no rows of their own"),
     "an open quote": (TO_ALL + '0,"1,2\n5,3,4\n', "hall.csv:3: unexpected end of data; is this a CSV file?"),

@@ -41,6 +41,7 @@ def test_a_device_of_release_18_uses_a_part_of_the_carrier_in_frequency_and_time
     part = 10e6 / full.downlink_bps
     assert reduced.downlink_share == pytest.approx(part * 25 / 106)
     assert reduced.downlink_format.duty == pytest.approx(part)
+    assert redcap(release=18).least_snr_db.downlink == redcap().least_snr_db.downlink  # power is over the carrier
     weak = at(redcap(release=18), 60.0, 3.0)
     assert weak.downlink_bps < 10e6 and weak.downlink_share == pytest.approx(25 / 106)
     assert redcap(release=18).bandwidths_hz == redcap().bandwidths_hz == (19.08e6, 19.08e6)

@@ -70,6 +70,20 @@ def test_a_field_has_the_correlation_of_each_distance_that_it_is_asked_for(model
     assert np.mean(realised) == pytest.approx(math.exp(-1), abs=SIGMAS * 1.07 / math.sqrt(300))
 
 
+def test_a_field_is_the_sum_of_waves_that_its_description_has() -> None:
+    """One wave of each 128th part, turned by a golden section; weights are square roots of the ratio of densities."""
+    field, places_m = Waves(3, (0, 1, 2), WIDE_M), np.random.default_rng(1).uniform(-1e3, 1e3, (600, 2))
+    waves = np.array([field._across, field._up])
+    reach = 2 * math.pi * WIDE_M * np.hypot(*waves)
+    for uniform in (128 * (1 - 1 / np.sqrt(1 + reach**2)) - np.arange(128), field._phases):
+        assert 0 <= uniform.min() < 0.1 and 0.9 < uniform.max() < 1
+    turns = np.arctan2(field._up, field._across) / (2 * math.pi)
+    assert np.diff(turns) % 1 == pytest.approx((math.sqrt(5) - 1) / 2)
+    density = ((1 + reach**2) / (1 + (37.0 / WIDE_M * reach) ** 2)) ** 1.5
+    by_hand = np.cos(2 * math.pi * (places_m @ waves + field._phases)) @ np.sqrt(2 * density / density.sum())
+    assert field.at(places_m, 37.0) == pytest.approx(by_hand, abs=1e-6)
+
+
 @pytest.mark.parametrize("draw", [0, 3])
 def test_over_a_wide_plain_shadows_follow_the_normal_law(draw: int) -> None:
     """4,000 places 50 km around, each a distance of its own from the others; 0.045 is 4 standard errors."""

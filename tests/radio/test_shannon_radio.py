@@ -158,6 +158,11 @@ def test_the_reason_names_what_redraws_give_at_best_and_all_that_is_lost() -> No
     assert "its SNR is -56.56 dB (path loss 160.6 dB over 20000.0 m, extra loss 30.0 dB) and at best -51.81 dB" in why
 
 
+def test_the_reason_has_no_distance_where_there_is_none() -> None:
+    why = shannon({**BUDGET, "path_loss": {"name": "given", "loss_db": 160.0}}).why_no_coverage(site(None))
+    assert why is not None and "its SNR is -26.00 dB (path loss 160.0 dB), and" in why
+
+
 def test_the_only_draw_decides_on_coverage() -> None:
     deep = shannon({**GIVEN, "uplink_db": -10.0, "shadowing": {"sigma_db": 6.0}})
     sites = [site(index=index) for index in range(40)]

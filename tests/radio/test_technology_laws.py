@@ -14,8 +14,9 @@ from technologies import DDDSU, along, at, best, lte, lte_m, nr, redcap
 from tiers import drawn
 
 from fedsim.radio.lte.blocks import block_bits
-from fedsim.radio.rate_table import RateTable
+from fedsim.radio.rate_table import RateTable, Row
 from fedsim.radio.scheduled import ScheduledRadio
+from fedsim.radio.settings import TransportFormat
 
 LTE_M: list[tuple[str, dict[str, Any]]] = [
     ("m1", {}),
@@ -66,6 +67,16 @@ def densest_bps(radio: ScheduledRadio, way: int) -> float:
         return max(block_bits(26, n) / n for n in range(1, size + 1)) * size * layers * 1e3
     bits, layers = (6 if keys[("uplink_mcs_table", "downlink_mcs_table")[way]] in (1, 3) else 8), 4
     return layers * bits * 948 / 1024 * radio.bandwidths_hz[way] / 15e3 * 14e3
+
+
+def test_of_equal_rates_the_row_that_takes_the_least_is_the_best() -> None:
+    def row(snr_db: float, bps: float, share: float, duty: float) -> Row:
+        return Row(snr_db, bps, share, TransportFormat(duty=duty))
+
+    best_rows = [row(0.0, 9.0, 1.0, 0.5), row(1.0, 9.0, 0.5, 0.5), row(3.0, 9.0, 0.5, 0.2), row(5.0, 10.0, 1.0, 1.0)]
+    others = [row(0.0, 8.0, 0.1, 0.1), row(2.0, 9.0, 0.5 - 3e-13, 0.5), row(4.0, 9.0, 0.5, 0.2 - 3e-13)]
+    others += [row(4.5, 9.0, 0.6, 0.1), row(6.0, 9.5, 0.1, 0.1)]
+    assert RateTable(best_rows[::-1] + others).rows[1:] == tuple(best_rows)
 
 
 @each_radio

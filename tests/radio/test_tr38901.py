@@ -100,6 +100,12 @@ def test_the_country_is_as_another_tool_has_it() -> None:
     assert country.losses_db(Ways.of(math.hypot(1e3, 1e3), 3.5e9, (30.0, 1.5)))[0] == pytest.approx(110.1615, abs=5e-5)
 
 
+def test_tall_buildings_have_no_more_than_the_standard_s_most() -> None:
+    """Of 50 m: 31.526 + (20 + 10) lg 501.12 - 14.77 + 0.002 lg 50 x 501.12, for 0.03 x 50^1.72 is 25."""
+    country = RuralMacro(building_height_m=50.0, in_view="always")
+    assert country.model_db(500.0, 0.9e9) == country.over_db(500.0, 0.9e9) == pytest.approx(99.458, abs=0.001)
+
+
 @pytest.mark.parametrize(("name", "break_m"), [("uma", 560.0), ("umi", 210.0)])
 def test_nothing_jumps_at_the_breakpoint_of_a_town(name: str, break_m: float) -> None:
     ways = Ways.of([break_m - 1e-6, break_m + 1e-6], 3.5e9, model(name).usual_heights_m)
@@ -111,10 +117,11 @@ def test_nothing_jumps_at_the_breakpoint_of_a_town(name: str, break_m: float) ->
 
 def test_the_country_steps_up_by_as_little_as_the_standard_says() -> None:
     """d_BP is on the ground and d in space: 40 lg of 990.17 / 989.6 is 0.01 dB, less what the near law has grown."""
-    break_m = 2 * math.pi * 35 * 1.5 * 0.9e9 / 3e8
-    ways = Ways.of([break_m - 1e-6, break_m + 1e-6], 0.9e9, (35.0, 1.5))
-    before_db, after_db = model("rma", "los").losses_db(ways)
-    assert 0 <= after_db - before_db < 0.01
+    break_m = 2 * math.pi * 35 * 1.5 * (0.9e9 / 3e8)
+    ways = Ways.of([break_m - 1e-6, break_m, break_m + 1e-6], 0.9e9, (35.0, 1.5))
+    before_db, at_db, after_db = model("rma", "los").losses_db(ways)
+    assert 0.001 < after_db - before_db < 0.01 and at_db == pytest.approx(before_db, abs=1e-6)
+    assert model("rma", "los").own_shadows(ways).sigma_db.tolist() == [4.0, 4.0, 6.0]
 
 
 @pytest.mark.parametrize("ghz", [0.6, 3.5, 28.0])
@@ -175,6 +182,18 @@ def test_as_many_have_line_of_sight_as_the_standard_says(
     assert share == pytest.approx(chance, abs=SIGMAS * math.sqrt(chance * (1 - chance) / DEVICES) + 1e-4)
 
 
+def test_chances_at_the_edges_of_their_ranges() -> None:
+    """UMa at a height of 18 m, (5 / 10)^1.5 = 0.35355: 0.08955 x (1 + 0.35355 x 1.25 x 2.5^3 exp(-250 / 150)) at last.
+
+    Open offices, half a metre beyond 49 m: 0.54 exp(-0.5 / 211.7). Mixed ones have 0.32 from 6.5 m on.
+    """
+    high = Ways.of([18.0, 18.5, 250.0], 3.5e9, (25.0, 18.0))
+    assert model("uma").view_chances(high) == pytest.approx([1.0, 0.99558, 0.20633], abs=1e-5)
+    assert model("inh_open").view_chances(Ways.of(49.5, 3.5e9)) == pytest.approx(0.53873, abs=1e-5)
+    assert model("inh_mixed").view_chances(Ways.of(6.5, 3.5e9)) == 0.32
+    assert model("uma").sees(Ways.of(5e3, 3.5e9)).all()  # unless lots are drawn
+
+
 def test_line_of_sight_is_drawn_once_for_each_device_and_mast() -> None:
     """UMa at 100 m: half of the devices see one of two masts and not the other. Sectors of one mast are seen alike."""
     source = budget({"name": "uma"})
@@ -211,8 +230,7 @@ def test_the_standard_says_how_deep_and_how_wide_shadows_are(view: str) -> None:
         own = chosen.own_shadows(Ways.of([20.0, 120.0], 0.9e9, chosen.usual_heights_m))
         assert set(own.sigma_db) == {deep[name][view == "nlos"]}
         assert set(own.correlation_m) == {wide.get(name, (10, 10))[view == "nlos"]}
-    far = model("rma", "los").own_shadows(Ways.of([989.0, 990.0], 0.9e9, (35.0, 1.5)))
-    assert far.sigma_db.tolist() == [4.0, 6.0]
+        assert own.reference_m == pytest.approx(math.sqrt(math.prod(wide.get(name, (10, 10)))))
     for name, sigma_db, correlation_m in (("uma", 7, 7), ("umi", 7, 7), ("rma", 8, 120)):
         inside = model(name, view).own_shadows(Ways.of(100.0, 0.9e9, model(name).usual_heights_m, indoor_m=5.0))
         assert (inside.sigma_db[0], inside.correlation_m[0]) == (sigma_db, correlation_m)
@@ -285,6 +303,15 @@ def test_a_base_station_within_the_clutter_is_none_above_it() -> None:
     message = "inf_dh holds for base stations above the clutter, which is 8 m high, and this one is at 8 m; .* inf_dl"
     with pytest.raises(Misfit, match=message):
         next(budget({"name": "inf_dh", "clutter_height_m": 8.0}, shadowing={}).losses_db([there(50.0)]))
+
+
+@pytest.mark.parametrize(
+    ("name", "height_m", "reach"), [("rma", 151.0, "from 10 to 150 m"), ("uma", 1.4, "from 1.5 m on")]
+)
+def test_a_base_station_is_as_high_as_the_standard_has_them(name: str, height_m: float, reach: str) -> None:
+    message = f"{name} holds for base stations {reach} above the ground, and this one is at {height_m:g} m; change stat"
+    with pytest.raises(Misfit, match=message):
+        budget({"name": name}, station_height_m=height_m).median_db(there(50.0), BOTH_1_MHZ)
 
 
 def test_what_holds_at_its_ends_is_accepted() -> None:

@@ -121,7 +121,7 @@ def _down_rows(cycles: Cycles, in_band: bool, answers: int) -> Iterator[Row]:
                 sent_ms = control + cycles.processes * block.units * repetitions
                 bps = _down_bps(cycles, block, repetitions, control, answers)
                 cycle_ms = cycles.processes * block.bits * 1e3 / bps * cycles.kept
-                row = "1 subframe" if block.units == 1 else f"{block.units} subframes"
+                row = f"{block.units} subframes"  # never one: such a block is always beaten by a longer one
                 yield Row(
                     max(own_db, control_db),
                     bps,
@@ -190,7 +190,7 @@ def _up_rows(
                 )
                 duty, part = sent_ms / cycle_ms, sent_ms / cycle_ms * tones / CARRIER_TONES / free_air
                 slower = max(1.0, part)  # random access leaves it less of the carrier than it could use
-                row = f"{_tones(tones)}, {block.units} resource unit{'s' * (block.units > 1)}"
+                row = f"{_tones(tones)}, {block.units} resource units"  # nor is it one here
                 yield Row(
                     needed.db(block.i_tbs, repetitions) - closer_db,
                     cycles.kept * cycles.processes * block.bits * 1e3 / cycle_ms / slower,
