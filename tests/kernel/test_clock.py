@@ -11,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from simpy import AnyOf, Environment, Event, Interrupt, Process
 from simpy.core import EmptySchedule
+from simpy.events import URGENT
 from tiers import drawn
 
 from fedsim.kernel.clock import Alarm, Clock, happen
@@ -94,6 +95,23 @@ def test_what_happens_at_once_is_never_in_the_heap() -> None:
 def log_forever(clock: Clock) -> Generator[Event, Any, None]:
     while True:
         yield clock.timeout(0.0)
+
+
+@pytest.mark.parametrize("env", [Environment(), Clock()])
+def test_what_was_urgent_before_stays_ahead_of_what_is_urgent_now(env: Environment) -> None:
+    log = []
+
+    def urgent(name: str, delay_s: float = 0.0) -> Event:
+        event = env.event()
+        event._ok, event._value = True, None
+        event.callbacks.append(lambda _: log.append(name))
+        env.schedule(event, URGENT, delay_s)
+        return event
+
+    urgent("first", 1.0).callbacks.append(lambda _: urgent("third"))
+    urgent("second", 1.0)
+    env.run()
+    assert log == ["first", "second", "third"]
 
 
 def test_what_is_far_ahead_comes_in_its_order() -> None:
