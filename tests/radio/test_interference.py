@@ -28,7 +28,7 @@ from fedsim.radio.lte.radio import Lte
 from fedsim.radio.nb_iot.radio import NbIot
 from fedsim.radio.settings import ANYWHERE, RadioPath, RadioSettings, UpDown
 from fedsim.radio.shannon import Shannon
-from fedsim.radio.snr_radio import SnrRadio
+from fedsim.radio.snr_radio import SnrRadio, _in_step
 from fedsim.scenario.build import gather_materials
 from fedsim.topology.graph import Topology
 
@@ -356,6 +356,8 @@ def test_margins_change_when_the_loads_do_and_redraws_keep_their_own_time() -> N
     bps = [rates.downlink_bps.tolist() for _, rates in told]
     calm_bps = [next(of_calm)[1].downlink_bps.tolist() for _ in range(3)]
     assert [bps[0], bps[2], bps[3]] == calm_bps and bps[1] < bps[0]
+    one, other = iter([(0.0, "a"), (4.0, "b"), (8.0, "c")]), iter([(0.0, 1), (6.0, 2), (8.0, 3), (9.0, 4)])
+    assert list(_in_step(one, other))[1:] == [(4.0, "b", 1), (6.0, "b", 2), (8.0, "c", 3), (9.0, "c", 4)]
     assert list(own.rates_of(asked, 6.0)) == list(told[1][1]) and own.rates_of(asked).downlink_bps[0] > 0
 
 
