@@ -165,5 +165,6 @@ def test_what_is_hoped_for_is_the_mean_of_what_a_choice_gains():
     mean, deviation, z = np.array([0.0, 1.0, 3.0, 9.0]), np.array([1.0, 0.5, 2.0, 1.0]), np.linspace(-12, 12, 100_001)
     process = SimpleNamespace(predict=lambda points, return_std: (mean, deviation))
     gains = np.maximum(0, 1.5 - mean[:, None] - deviation[:, None] * z) * np.exp(-np.square(z) / 2) / np.sqrt(2 * np.pi)
+    assert bayesian._fitted(np.eye(3), np.arange(3.0)).kernel_.nu == 2.5, "as in the library of the authors' code"
     hopes = bayesian._expected_improvement(process, mean, 1.5)
     assert hopes == pytest.approx(gains.sum(axis=1) * (z[1] - z[0]), rel=1e-5)
