@@ -94,12 +94,12 @@ def test_whatever_32_bits_say_what_is_better_by_a_little_is_found(seed, monkeypa
 def test_products_of_32_bits_are_as_near_as_they_have_to_be(kind):
     factory = next(factories(kind, 1, np.random.default_rng(1)))
     everything = slice(None)
-    for half in module.halves(Quadratic.of(factory.counts[:16].astype(float), factory.target), 8):
+    for half in module.halves(Quadratic.of(factory.counts[:16].astype(float), factory.target), 10):
         values = half.values(everything, everything)
         narrow = half.first @ half.right(everything).T + half.of_first[:, None].astype(np.float32)
         assert np.abs(narrow - values).max() <= half.off()
         rounding, ones = (16 + 6) * 2.0**-24, np.count_nonzero(half.first[0, :-1])
-        terms = (ones * (8 - ones) * half.crossing, half.of_first, half.of_second)
+        terms = (ones * (10 - ones) * half.crossing, half.of_first, half.of_second)
         most = sum(np.abs(term).max() for term in terms)
         assert half.off() == pytest.approx(rounding / (1 - rounding) * most, rel=1e-12)
         assert half.off() < 1
