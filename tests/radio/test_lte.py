@@ -142,7 +142,7 @@ def test_a_device_that_can_do_little_leaves_the_rest_of_the_carrier() -> None:
     last = lte(category="cat1").tables.downlink.rows[-1]  # whose ratio is over the carrier: fewer blocks help nobody
     assert last.snr_db == pytest.approx(needed_for(Block(26, 10296, 6, 14 * down_elements(1, 1))) + 2.5)
     assert best(lte(category="cat4")).downlink_share == 1.0
-    assert best(lte(category="cat2")).downlink_format.row == "I_TBS 26 (64QAM), 68 PRB, 51024 bits"
+    assert best(lte(category="cat3")).downlink_format.row == "I_TBS 26 (64QAM), 68 PRB, 2 layers, 102048 bits"
 
 
 def test_layers_divide_the_power() -> None:

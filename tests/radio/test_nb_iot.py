@@ -186,6 +186,16 @@ def test_a_bad_downlink_lengthens_the_cycles_of_the_uplink() -> None:
     assert rates.uplink_bps == pytest.approx(1000 / up_cycle_ms(4, control=16) * 1e3)
     assert rates.downlink_format.row == "8 subframes, I_TBS 5, 680 bits, sent 32 times"
     assert rates.downlink_bps == pytest.approx(680 / down_cycle_ms(8, 32, control=16) * 1e3)
+    assert rates.downlink_share == rates.downlink_format.duty == pytest.approx((16 + 8 * 32) / (16 + 8 * 32 + 21))
+
+
+def test_of_many_each_has_the_rates_of_its_own_class_and_repeats() -> None:
+    radio = nb_iot(control_period_ms=(4.0, 64.0, 640.0))
+    ups_db, downs_db = [60.0, 60.0, -12.0, -12.0, 3.0], [60.0, -5.0, 60.0, -5.0, 20.0]
+    together = radio.rates_at_all(UpDown(np.array(ups_db), np.array(downs_db)))
+    pairs = zip(ups_db, downs_db, strict=True)
+    alone = [one for up, down in pairs for one in radio.rates_at_all(UpDown(np.array([up]), np.array([down])))]
+    assert list(together) == alone and len(set(alone)) == 5
 
 
 def test_inside_lte_control_messages_need_more() -> None:
