@@ -58,10 +58,11 @@ def rates(scenario: Scenario) -> dict[str, str]:
 
 
 def grids(tuning: dict[str, tuple[Scenario, pd.DataFrame]]) -> pd.DataFrame:
-    """Accuracy in per cent at the end of each run of each grid, by data set; of a run that diverged, none."""
+    """Accuracy in per cent at the end of each run, by data set; of a run that diverged, none. All have one grid."""
     order = [protocol.title for protocol in next(iter(tuning.values()))[0].protocols]
     table = pd.DataFrame({"system and rates": order})
     for data, (scenario, rounds) in tuning.items():
+        assert [protocol.title for protocol in scenario.protocols] == order, f"{data} has another grid"
         ends = rounds[rounds["round"] == scenario.stop.rounds].set_index("protocol")["accuracy"]
         shown = ends.mul(100).map("{:.1f}".format).reindex(order)
         table[f"{data}, %"] = shown.fillna("diverged").to_list()

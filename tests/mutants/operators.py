@@ -67,7 +67,8 @@ OWN: tuple[tuple[Any, Any], ...] = (
 def choose() -> None:
     """Let mutmut make these changes in this process, and in those that it forks."""
     kept = [(kind, change) for kind, change in mutators.mutation_operators if change not in LEFT_OUT]
-    mutators.mutation_operators[:] = [*kept, *OWN]  # type: ignore[index]
+    made_by: Any = mutators  # its list of operators has the type of one that nobody changes
+    made_by.mutation_operators[:] = [*kept, *OWN]
     visitor: Any = file_mutation.MutationVisitor
     skips = visitor._skip_node_and_children
     visitor._skip_node_and_children = lambda self, node: is_left_alone(node) or skips(self, node)

@@ -121,7 +121,7 @@ def _down_rows(cycles: Cycles, in_band: bool, answers: int) -> Iterator[Row]:
                 sent_ms = control + cycles.processes * block.units * repetitions
                 bps = _down_bps(cycles, block, repetitions, control, answers)
                 cycle_ms = cycles.processes * block.bits * 1e3 / bps * cycles.kept
-                row = f"{block.units} subframes"  # never one: such a block is always beaten by a longer one
+                row = f"{block.units} subframes"  # not one: a longer block was better in all that was tried
                 yield Row(
                     max(own_db, control_db),
                     bps,

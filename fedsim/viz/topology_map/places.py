@@ -196,8 +196,8 @@ def _above_the_ground(net: Net, ground: _Ground) -> tuple[dict[str, Point], floa
     lacking = {name: hops for name, hops in net.hops.items() if name not in at}
     rows = max(lacking.values(), default=-1) + 1
     for name, hops in lacking.items():
-        x = float(np.mean([at[other][0] for other in net.wires[name] if other in at] or [x for x, _ in at.values()]))
-        placed[name] = x, ground.top + (rows - hops - 0.5) * _ROW * ground.point
+        beside = [at[other] for other in net.wires[name] if other in at] or [*at.values()]
+        placed[name] = float(np.mean([x for x, _ in beside])), ground.top + (rows - hops - 0.5) * _ROW * ground.point
     return placed, ground.top + rows * _ROW * ground.point
 
 
