@@ -191,6 +191,7 @@ def test_chances_at_the_edges_of_their_ranges() -> None:
     assert model("uma").view_chances(high) == pytest.approx([1.0, 0.99558, 0.20633], abs=1e-5)
     assert model("inh_open").view_chances(Ways.of(49.5, 3.5e9)) == pytest.approx(0.53873, abs=1e-5)
     assert model("inh_mixed").view_chances(Ways.of(6.5, 3.5e9)) == 0.32
+    assert model("inh_open").view_chances(Ways.of(49.0, 3.5e9)) == math.exp(-44 / 70.8)  # "d <= 49 m"; 0.54 beyond
     assert model("uma").sees(Ways.of(5e3, 3.5e9)).all()  # unless lots are drawn
 
 

@@ -189,4 +189,5 @@ def seen_in_steps(row: str, distance_m: Numbers) -> Numbers:
     sight = sights()[row]
     near = each(math.exp, -np.maximum(distance_m - sight.near_m, 0.0) / sight.decay_m)
     far = sight.middle_share * each(math.exp, -np.maximum(distance_m - sight.middle_m, 0.0) / sight.far_decay_m)
-    return np.where(distance_m < sight.middle_m, near, far)
+    beyond = distance_m >= sight.middle_m if sight.far_at_middle else distance_m > sight.middle_m
+    return np.where(beyond, far, near)

@@ -78,6 +78,8 @@ class Sight:
     """What it is there."""
     far_decay_m: float
     """Over which it falls to 1/e from there."""
+    far_at_middle: float
+    """1 if it does so at that distance already, 0 if only beyond it."""
 
 
 NUMBERS = tuple(field for field in Range.__slots__ if field != "on")
