@@ -1,30 +1,34 @@
-"""Tables of all competitors: learning rates from grids, and what each reached beside what its paper prints."""
+"""Papers' tables with all of their competitors: learning rates from grids, and what each reached."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from typing import NamedTuple
+
 import pandas as pd
-from judging import reached
+from judging import Claim, reached
 
 from fedsim.paper.published import published
 from fedsim.scenario.schema import Scenario
 
-__all__ = ["COMPETITORS", "FEDGS_COMPETITORS", "SECOND_BEST", "beside_all", "grids", "rates"]
+__all__ = ["CONTESTS", "FEDGS", "STATIC", "TUNED_STREAMS", "Contest", "beside_all", "ends_of", "grids", "rates"]
 
+TUNED_STREAMS, STATIC = ("femnist, tuned", "glyphs, tuned"), ("femnist, static",)
+FEDGS = ("writers", "three classes")
 SECOND_BEST = "fedmmd, 0.1"
-"""The best rate of this system fails on one seed of three, so the second best is run, too."""
-COMPETITORS = {
+"""On FEMNIST the best rate of this system fails on other seeds, so the second best is run, too."""
+EIGHT = {
     "fedavg": "FedAvg",
     "fedprox": "FedProx",
     "fedmmd": "FedMMD",
-    SECOND_BEST: "FedMMD",
     "fedfusion": "FedFusion",
     "ida": "IDA",
     "fedadagrad": "FedAdagrad",
     "fedadam": "FedAdam",
     "fedyogi": "FedYogi",
 }
-"""Of HFedMS's Table III and FedGSP's Table 1: protocol, or its label -> its name there."""
-FEDGS_COMPETITORS = {
+BOTH_RATES = {name: EIGHT[one] for one in EIGHT for name in ((one, SECOND_BEST) if one == "fedmmd" else (one,))}
+FOURTEEN = {
     "fedavg": "FedAvg",
     "fedprox": "FedProx",
     "ida": "IDA",
@@ -40,7 +44,68 @@ FEDGS_COMPETITORS = {
     "fedadam": "FedAdam",
     "fedyogi": "FedYogi",
 }
-"""Of FedGS's Table II."""
+
+
+class Contest(NamedTuple):
+    """A paper's table of accuracies, put to the test with all of its competitors."""
+
+    table: str
+    systems: dict[str, str]
+    """The paper's own: protocol -> its name in the table."""
+    competitors: dict[str, str]
+    """The others: protocol, or its label -> its name in the table."""
+    claimed: dict[str, tuple[str, tuple[str, ...]]]
+    """System -> where it is said to be more accurate than each competitor, and at equal what that is tested."""
+    rates: dict[str, tuple[str, ...]]
+    """Data -> the scenarios that learning rates were chosen by."""
+    elsewhere: Mapping[str, tuple[str, ...]] = {}
+    """Competitors that are compared on some of the data only."""
+
+    @property
+    def data(self) -> tuple[str, ...]:
+        """The comparisons."""
+        return tuple(self.rates)
+
+    @property
+    def claims(self) -> tuple[Claim, ...]:
+        """Each system against each competitor."""
+        return tuple(
+            Claim(source, system, other, at, self.elsewhere.get(other, self.data))
+            for system, (source, budgets) in self.claimed.items()
+            for other in self.competitors
+            for at in budgets
+        )
+
+
+CONTESTS = {
+    "stream": Contest(
+        "hfedms_table3",
+        {"hfedms_s": "HFedMS-S", "hfedms_d": "HFedMS-D"},
+        BOTH_RATES,
+        {
+            "hfedms_d": ("HFedMS Table III", ("rounds", "bytes", "time")),
+            "hfedms_s": ("HFedMS Table IV", ("rounds",)),
+        },
+        {data: (f"competitors-stream-rates-{data.partition(', ')[0]}",) for data in TUNED_STREAMS},
+        {"fedmmd": ("glyphs, tuned",), SECOND_BEST: ("femnist, tuned",)},
+    ),
+    "static": Contest(
+        "fedgsp_table1",
+        {"naive_gsp": "NaiveGSP", "naive_gsp_icg": "NaiveGSP+ICG", "fedgsp": "FedGSP"},
+        BOTH_RATES,
+        {"fedgsp": ("FedGSP Table 1", ("rounds", "time"))},
+        {data: (f"competitors-static-rates-{data.partition(', ')[0]}",) for data in STATIC},
+        {"fedmmd": (), SECOND_BEST: ("femnist, static",)},
+    ),
+    "fedgs": Contest(
+        "fedgs_table2",
+        {"fedgs": "FedGS"},
+        FOURTEEN,
+        {"fedgs": ("FedGS Table II", ("rounds", "time", "bytes on air", "bytes on backhaul"))},
+        {"writers": ("claims-fedgs-rates-femnist", "competitors-fedgs-rates-femnist")},
+    ),
+}
+"""Name of its files -> the contest."""
 
 
 def rates(scenario: Scenario) -> dict[str, str]:
@@ -57,25 +122,28 @@ def rates(scenario: Scenario) -> dict[str, str]:
     return found
 
 
-def grids(tuning: dict[str, tuple[Scenario, pd.DataFrame]]) -> pd.DataFrame:
-    """Accuracy in per cent at the end of each run, by data set; of a run that diverged, none. All have one grid."""
-    order = [protocol.title for protocol in next(iter(tuning.values()))[0].protocols]
-    table = pd.DataFrame({"system and rates": order})
-    for data, (scenario, rounds) in tuning.items():
-        assert [protocol.title for protocol in scenario.protocols] == order, f"{data} has another grid"
-        ends = rounds[rounds["round"] == scenario.stop.rounds].set_index("protocol")["accuracy"]
-        shown = ends.mul(100).map("{:.1f}".format).reindex(order)
-        table[f"{data}, %"] = shown.fillna("diverged").to_list()
-    return table
+def ends_of(scenario: Scenario, rounds: pd.DataFrame) -> pd.Series:
+    """Accuracy in per cent at the end of each run of one seed, or "diverged"."""
+    ends = rounds[rounds["round"] == scenario.stop.rounds].set_index("protocol")["accuracy"].mul(100)
+    return ends.map("{:.1f}".format).reindex([protocol.title for protocol in scenario.protocols]).fillna("diverged")
 
 
-def beside_all(table: str, systems: dict[str, str], runs: dict[str, tuple[Scenario, pd.DataFrame]]) -> pd.DataFrame:
+def grids(ends: dict[str, pd.Series]) -> pd.DataFrame:
+    """`ends_of` runs by data set; empty where a rate was not tried."""
+    table = pd.DataFrame({f"{data}, %": found for data, found in ends.items()})
+    order = dict.fromkeys(label for found in ends.values() for label in found.index)
+    return table.reindex([*order]).fillna("").rename_axis("system and rates").reset_index()
+
+
+def beside_all(contest: Contest, runs: dict[str, tuple[Sequence[Scenario], pd.DataFrame]]) -> pd.DataFrame:
     """A published table of final accuracies beside ours, with the learning rates of each row, by data set."""
-    numbers = published(table)
+    numbers = published(contest.table)
     printed = numbers[numbers["metric"] == "final_accuracy"].set_index("system")["value"].map("{:g}".format)
+    systems = contest.competitors | contest.systems
     rows = [{"system": title, "paper, %": printed.get(title, "")} for title in systems.values()]
-    for data, (scenario, rounds) in runs.items():
-        chosen, ours = rates(scenario), reached(rounds, "rounds").set_index("protocol")
+    for data, (scenarios, rounds) in runs.items():
+        chosen = {protocol: rate for scenario in scenarios for protocol, rate in rates(scenario).items()}
+        ours = reached(rounds, "rounds").set_index("protocol")
         for row, protocol in zip(rows, systems, strict=True):
             if protocol not in chosen:
                 continue

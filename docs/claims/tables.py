@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
-from competitors import COMPETITORS, SECOND_BEST, beside_all, grids
+from competitors import CONTESTS, FEDGS, STATIC, TUNED_STREAMS, beside_all, ends_of, grids
 from flexifed import by_model, by_study, speed_ups
 from judging import BUDGETS, TARGETS, Claim, against_all, chance, in_short, judged, reached, significant, targets
 
@@ -42,10 +42,9 @@ TABLE4_NAMES = {"HFedMS-D": "HFedMS-D T=5"}
 Rounds = dict[str, pd.DataFrame]
 """Scenario, or data set -> its evaluated rounds."""
 
-STREAMS, SKEW, FEDGS = ("femnist", "glyphs"), ("skew",), ("writers", "three classes")
-TUNED_STREAMS = ("femnist, tuned", "glyphs, tuned")
-"""With all competitors, each with the best learning rates of a grid."""
-TUNED_TARGETS = (0.6, 0.7, 0.8)
+STREAMS, SKEW = ("femnist", "glyphs"), ("skew",)
+TUNED, TUNED_TARGETS = (*TUNED_STREAMS, *STATIC), (0.6, 0.7, 0.8)
+"""Where each system has the best learning rates of a grid, and all competitors take part."""
 OWN, DIRICHLET = ("iid",), ("dirichlet",)
 """Whose "pooled" test set is all clients' own test samples, each for its client's own model."""
 SCENARIO_OF = {data: f"claims-{data}" for data in (*STREAMS, *SKEW)} | {
@@ -55,12 +54,14 @@ SCENARIO_OF = {data: f"claims-{data}" for data in (*STREAMS, *SKEW)} | {
     "dirichlet": "claims-spatl",
     "femnist, tuned": "competitors-stream-femnist",
     "glyphs, tuned": "competitors-stream-glyphs",
+    "femnist, static": "competitors-static-femnist",
 }
-RANDOM_ORACLE = ("femnist",)
-"""Where an oracle with a random store was run: another system of the same comparison."""
-TUNED = "claims-spatl-tuned"
-"""More of the runs on "dirichlet": a fair baseline that has to be scored in another way."""
-TABLE2 = {"FedAvg": "fedavg", "FedAdam": "fedadam", "FedGS": "fedgs"}
+MORE_OF = {
+    "femnist": "claims-femnist-oracle",
+    "writers": "competitors-fedgs-femnist",
+    "dirichlet": "claims-spatl-tuned",
+}
+"""Comparisons whose systems stand in two scenarios."""
 AXES: dict[str, Spent] = {
     "rounds": "round",
     **{at: BUDGETS[at].column for at in ("time", "bytes on air", "bytes on backhaul")},
@@ -92,23 +93,10 @@ SPATL_CLAIMS = tuple(
     ]
     for at in ("rounds", "bytes on air")
 )
-STEADY = {"fedmmd": ("glyphs, tuned",), SECOND_BEST: ("femnist, tuned",)}
-"""Where FedMMD is compared: with the best of its rates that fails on no seed."""
-COMPETITOR_CLAIMS = tuple(
-    Claim(source, system, other, at, STEADY.get(other, TUNED_STREAMS))
-    for source, system, others, budgets in [
-        ("HFedMS Table III", "hfedms_d", COMPETITORS, ("rounds", "bytes", "time")),
-        ("HFedMS Table IV", "hfedms_s", COMPETITORS, ("rounds",)),
-        ("HFedMS IV-B f", "hfedms_d", ("hfedms_s",), ("rounds", "bytes", "time")),
-    ]
-    for other in others
-    for at in budgets
-)
-RATES_OF = {data: SCENARIO_OF[data].replace("stream", "stream-rates") for data in TUNED_STREAMS}
-"""Data set -> the scenario that its learning rates were chosen by."""
+SPATL_CLAIMS += (Claim("fair baseline", "fedper", "fedavg", "rounds", DIRICHLET),)
 FLEXIFED = {"iid": "claims-flexifed", "shards": "claims-flexifed-shards"}
 """Shards -> scenario. Two shards for each client have one seed only, and so no verdict."""
-CLAIMS = (
+ONE_RATE_CLAIMS = (
     Claim("HFedMS Table III", "hfedms_d", "fedavg", "rounds", STREAMS),
     Claim("HFedMS Table III", "hfedms_d", "fedprox", "rounds", STREAMS),
     Claim("HFedMS Table IV", "hfedms_s", "fedavg", "rounds", STREAMS),
@@ -122,7 +110,7 @@ CLAIMS = (
     Claim("HFedMS Fig. 9b", "hfedms_s", "no compensation", "rounds", STREAMS),
     Claim("HFedMS Fig. 9b", "hfedms_s", "no compensation", "bytes", STREAMS),
     Claim("HFedMS Fig. 9b", "oracle", "hfedms_d", "rounds", STREAMS),
-    Claim("HFedMS Fig. 9b", "oracle, random", "hfedms_d", "rounds", RANDOM_ORACLE),
+    Claim("HFedMS Fig. 9b", "oracle, random", "hfedms_d", "rounds", ("femnist",)),
     Claim("HFedMS Fig. 7a", "naive_gsp", "fedavg", "rounds", SKEW),
     Claim("FedGSP Fig. 3b", "naive_gsp_icg", "naive_gsp", "rounds", SKEW),
     Claim("FedGSP Fig. 3b", "50 groups by ICG", "50 random groups", "rounds", SKEW),
@@ -131,49 +119,47 @@ CLAIMS = (
     Claim("FedGSP Fig. 3b", "fedgsp", "naive_gsp_icg", "time", SKEW),
     Claim("FedGSP Table 1", "fedgsp", "fedavg", "rounds", SKEW),
     Claim("FedGSP Table 1", "fedgsp", "fedavg", "time", SKEW),
+)
+"""With the papers' learning rate for all systems."""
+TUNED_CLAIMS = (
+    *(Claim("HFedMS IV-B f", "hfedms_d", "hfedms_s", at, TUNED_STREAMS) for at in ("rounds", "bytes", "time")),
+    Claim("HFedMS Fig. 7a", "naive_gsp", "fedavg", "rounds", STATIC),
+    Claim("FedGSP Fig. 3b", "naive_gsp_icg", "naive_gsp", "rounds", STATIC),
+    Claim("FedGSP Fig. 3b", "fedgsp", "naive_gsp", "rounds", STATIC),
+    Claim("FedGSP Fig. 3b", "fedgsp", "naive_gsp_icg", "rounds", STATIC),
+    Claim("FedGSP Fig. 3b", "fedgsp", "naive_gsp_icg", "time", STATIC),
+)
+CONTEST_CLAIMS = tuple(claim for contest in CONTESTS.values() for claim in contest.claims)
+CLAIMS = (
+    *ONE_RATE_CLAIMS,
     *FEDGS_CLAIMS,
     *FLEXIFED_CLAIMS,
     *SPATL_CLAIMS,
-    *COMPETITOR_CLAIMS,
+    *TUNED_CLAIMS,
+    *(claim for claim in CONTEST_CLAIMS if claim[:4] not in {known[:4] for known in FEDGS_CLAIMS}),
 )
 
 
 def tables(kept: Rounds, classes: Rounds) -> dict[str, pd.DataFrame]:
     """Every table that follows from the evaluated rounds of the scenarios, and of their device *classes*, by file."""
     rounds = {data: kept[scenario] for data, scenario in SCENARIO_OF.items()}
-    more_of = {"dirichlet": TUNED, **{data: f"{SCENARIO_OF[data]}-oracle" for data in RANDOM_ORACLE}}
-    rounds |= {data: pd.concat([rounds[data], kept[more][rounds[data].columns]]) for data, more in more_of.items()}
+    rounds |= {data: pd.concat([rounds[data], kept[more][rounds[data].columns]]) for data, more in MORE_OF.items()}
     flexifed = {data: kept[name] for data, name in FLEXIFED.items()}
-    small = {"glyphs": kept["fedgsp-fig3-small"], "3 classes each": rounds["skew"]}
     more = {data: f"{SCENARIO_OF[data]}-bytes" for data in STREAMS}
     at_bytes = rounds | {data: finer(rounds[data], kept[name]) for data, name in more.items()}
     judgements = verdicts(rounds, at_bytes)
     made = {
         "verdicts.csv": judgements,
-        "in_short.csv": in_short(judgements, (*STREAMS, *SKEW)),
-        "fedgs_in_short.csv": in_short(judgements, FEDGS),
+        **said_in_short(judgements),
+        **of_contests(judgements),
+        "fedgs_verdicts.csv": of_these(judgements, FEDGS_CLAIMS),
         "fedgs_iterations.csv": iterations(kept),
-        "fedgs_table2.csv": beside(
-            "fedgs_table2", TABLE2, {"femnist": rounds["writers"], "3 classes each": rounds["three classes"]}
-        ),
         "fedgs_fig5a.csv": grid(kept["fedgs-fig5-small"], r"T=(?P<T>\d+) n=(?P<n>\d+)"),
         "fedgs_fig7c.csv": grid(kept["fedgs-fig7-small"], r"server (?P<server>\S+), clients (?P<clients>\S+)"),
-        "fedgs_rates.csv": ends(
-            {"writers": kept["claims-fedgs-rates-femnist"], "three classes": kept["claims-fedgs-rates-skew"]}
-        ),
-        "flexifed_in_short.csv": in_short(judgements, OWN),
-        "spatl_in_short.csv": in_short(judgements, DIRICHLET),
         "spatl_arms.csv": pd.concat(
             reached(kept["claims-spatl-arms"], at).filter(regex=r"^(?!\+/-)").assign(**{"at equal": at})
             for at in ("rounds", "bytes on air")
         ),
-        "all_competitors.csv": of_all_competitors(judgements),
-        "stream_competitors.csv": beside_all(
-            "hfedms_table3",
-            COMPETITORS | {"hfedms_s": "HFedMS-S", "hfedms_d": "HFedMS-D"},
-            {data: (scenario_of(SCENARIO_OF[data]), rounds[data]) for data in TUNED_STREAMS},
-        ),
-        "stream_rates.csv": grids({data: rates_run(data) for data in TUNED_STREAMS}),
         "stream_course.csv": course(kept["competitors-stream-long"], range(50, 301, 50)),
         "flexifed_speed_ups.csv": speed_ups(flexifed),
         "flexifed_models.csv": by_model({data: classes[name] for data, name in FLEXIFED.items()}),
@@ -181,7 +167,6 @@ def tables(kept: Rounds, classes: Rounds) -> dict[str, pd.DataFrame]:
         "chance.csv": chance(judgements),
         "hfedms_table3.csv": beside("hfedms_table3", SYSTEMS, {data: rounds[data] for data in STREAMS}),
         "hfedms_table4.csv": beside_table4(rounds),
-        "fedgsp_table1.csv": beside("fedgsp_table1", {"FedAvg": "fedavg", "FedGSP": "fedgsp"}, small),
         "compensation.csv": as_it_goes(
             {data: rounds[data] for data in STREAMS},
             "round",
@@ -198,14 +183,15 @@ def tables(kept: Rounds, classes: Rounds) -> dict[str, pd.DataFrame]:
             {data: rounds[data] for data in SKEW}, "sim_time_s", range(600, 1900, 300), [("fedgsp", "naive_gsp_icg")]
         ),
     }
-    for data, table in rounds.items():
+    for name, contest in CONTESTS.items():
+        runs = {data: (scenarios_of(data), rounds[data]) for data in contest.data}
+        made[f"{name}_competitors.csv"] = beside_all(contest, runs)
+        made[f"{name}_rates.csv"] = grids({data: tried_rates(contest.rates[data]) for data in contest.data})
+    for data, table in (rounds | {data: kept[SCENARIO_OF[data]] for data in FEDGS}).items():  # not all competitors
         for at in {claim.at: None for claim in CLAIMS if data in claim.data}:
-            made[f"{data} equal {at}.csv".replace(", ", "_").replace(" ", "_")] = reached(
-                at_bytes[data] if at == "bytes" else table, at
-            )
+            made[file_of(data, f"equal {at}")] = reached(at_bytes[data] if at == "bytes" else table, at)
         if data not in (*OWN, *DIRICHLET):  # whose models are below every target
-            chosen = TUNED_TARGETS if data in TUNED_STREAMS else TARGETS
-            made[f"{data} targets.csv".replace(", ", "_").replace(" ", "_")] = targets(table, chosen)
+            made[file_of(data, "targets")] = targets(table, TUNED_TARGETS if data in TUNED else TARGETS)
     return made
 
 
@@ -218,9 +204,31 @@ def verdicts(rounds: Rounds, at_bytes: Rounds) -> pd.DataFrame:
     )
 
 
-def of_all_competitors(judgements: pd.DataFrame) -> pd.DataFrame:
-    """What follows for the claims against all competitors together."""
-    return against_all(judgements, ("hfedms_d", "hfedms_s"), [*COMPETITORS], TUNED_STREAMS)
+def said_in_short(judgements: pd.DataFrame) -> Rounds:
+    """Tables of `in_short`, by file."""
+    parts = {
+        "in_short.csv": (ONE_RATE_CLAIMS, (*STREAMS, *SKEW)),
+        "fedgs_in_short.csv": (FEDGS_CLAIMS, FEDGS),
+        "flexifed_in_short.csv": (FLEXIFED_CLAIMS, OWN),
+        "spatl_in_short.csv": (SPATL_CLAIMS, DIRICHLET),
+        "tuned_in_short.csv": (TUNED_CLAIMS, TUNED),
+    }
+    return {name: in_short(of_these(judgements, claims), data) for name, (claims, data) in parts.items()}
+
+
+def of_contests(judgements: pd.DataFrame) -> Rounds:
+    """What follows for the claims against all competitors together, by file."""
+    return {
+        f"{name}_all.csv": against_all(judgements, contest.claimed, [*contest.competitors], contest.data)
+        for name, contest in CONTESTS.items()
+    }
+
+
+def of_these(judgements: pd.DataFrame, claims: Sequence[Claim]) -> pd.DataFrame:
+    """The judgements of some claims."""
+    known = {(f"{claim.better} > {claim.worse}", claim.at, data) for claim in claims for data in claim.data}
+    rows = judgements[["claim", "at equal", "data"]].itertuples(index=False, name=None)
+    return judgements[[row in known for row in rows]]
 
 
 def finer(rounds: pd.DataFrame, more: pd.DataFrame) -> pd.DataFrame:
@@ -354,9 +362,14 @@ def scenario_of(name: str) -> Scenario:
     return fedsim.load(SCENARIOS / f"{name.replace('-', '_')}.yaml")
 
 
-def rates_run(data: str) -> tuple[Scenario, pd.DataFrame]:
-    """By what the learning rates on *data* were chosen: the scenario and its evaluated rounds."""
-    return scenario_of(RATES_OF[data]), pd.read_csv(HERE / f"rounds/{RATES_OF[data]}.csv")
+def scenarios_of(data: str) -> list[Scenario]:
+    """The scenarios of a comparison."""
+    return [scenario_of(name) for name in (SCENARIO_OF[data], *([MORE_OF[data]] if data in MORE_OF else []))]
+
+
+def tried_rates(names: Sequence[str]) -> pd.Series:
+    """What each system with each learning rate reached, in the scenarios of rates."""
+    return pd.concat(ends_of(scenario_of(name), pd.read_csv(HERE / f"rounds/{name}.csv")) for name in names)
 
 
 def kept_rounds(folder: str = "rounds") -> Rounds:
@@ -392,6 +405,11 @@ def keep_rounds(folders: Sequence[str]) -> None:
         scores = [*SCORES, *(["accuracy_mean"] if name in OWN_SCORES else [])]
         kept = rounds[[*KEPT, *(score for score in scores if score in rounds)]].dropna(subset=["accuracy"])
         write(f"rounds/{name}.csv", kept.assign(sim_time_s=kept["sim_time_s"].round(3)).round(6))
+
+
+def file_of(data: str, what: str) -> str:
+    """The name of a comparison's table."""
+    return f"{data} {what}.csv".replace(", ", "_").replace(" ", "_")
 
 
 def write(name: str, table: pd.DataFrame) -> None:

@@ -26,7 +26,11 @@ from fedsim.viz.save import save_figure
 from fedsim.viz.style import RC, looks
 
 DOCS = Path(__file__).resolve().parents[1]
-TUNED = {"competitors-stream-femnist": "FEMNIST", "competitors-stream-glyphs": "glyphs"}
+DATA = {"femnist": "FEMNIST", "glyphs": "glyphs"}
+OVER = {
+    "bytes": (figures.accuracy_over_bytes, "traffic", "sent and received by clients, bytes"),
+    "time": (figures.accuracy_over_time, "simulated time", "simulated time, s"),
+}
 TITLES = {"claims-femnist": "FEMNIST", "claims-glyphs": "glyphs"}
 SYSTEMS = ["fedavg", "fedprox", "hfedms_s", "hfedms_d"]
 ABLATIONS = ["hfedms_s", "hfedms_d", "no SCC", "no compensation", "oracle"]
@@ -54,18 +58,34 @@ def hfedms_systems() -> Figure:
 
 
 def stream_competitors() -> Figure:
-    """Table III with all competitors, over rounds and over bytes."""
-    figure = Figure(figsize=(12, 8.8), layout="constrained")
-    styles = looks(rounds_of("competitors-stream-glyphs")["protocol"].unique())
-    for row, (scenario, title) in zip(figure.subplots(2, 2), TUNED.items(), strict=True):
-        rounds = rounds_of(scenario)
-        if (protocols := rounds["protocol"]).eq("fedmmd, 0.1").any():  # the other one fails on one seed
-            rounds = rounds[protocols != "fedmmd"].replace({"protocol": {"fedmmd, 0.1": "fedmmd"}})
-        figures.accuracy_over_rounds(rounds, row[0], styles, legend=False).set_title(f"{title}: over rounds")
-        figures.accuracy_over_bytes(rounds, row[1], styles, legend=False).set_title(f"{title}: over traffic")
-        row[1].set(xscale="log", xlabel="sent and received by clients, bytes")  # a logarithmic axis has plain numbers
-    figures.curves_of(rounds).legend_below(figure)
+    """HFedMS's Table III with all competitors, over rounds and over bytes."""
+    return competitors({f"competitors-stream-{data}": title for data, title in DATA.items()}, "bytes")
+
+
+def static_competitors() -> Figure:
+    """FedGSP's Table 1 with all competitors, over rounds and over time."""
+    return competitors({"competitors-static-femnist": "FEMNIST"}, "time")
+
+
+def competitors(scenarios: dict[str, str], spent: str) -> Figure:
+    """A row for each scenario, with its title: all systems over rounds, and over what they spent."""
+    over, title, label = OVER[spent]
+    figure = Figure(figsize=(12, 0.8 + 4 * len(scenarios)), layout="constrained")
+    kept = {scenario: without_failed(rounds_of(scenario)) for scenario in scenarios}
+    styles = looks([*kept.values()][-1]["protocol"].unique())
+    for row, (scenario, data) in zip(figure.subplots(len(kept), 2, squeeze=False), scenarios.items(), strict=True):
+        figures.accuracy_over_rounds(kept[scenario], row[0], styles, legend=False).set_title(f"{data}: over rounds")
+        over(kept[scenario], row[1], styles, legend=False).set_title(f"{data}: over {title}")
+        row[1].set(xscale="log", xlabel=label)  # a logarithmic axis has plain numbers
+    figures.curves_of(kept[scenario]).legend_below(figure)
     return figure
+
+
+def without_failed(rounds: pd.DataFrame) -> pd.DataFrame:
+    """FedMMD with the rate that fails on no seed, where it was run with two."""
+    if (protocols := rounds["protocol"]).eq("fedmmd, 0.1").any():
+        return rounds[protocols != "fedmmd"].replace({"protocol": {"fedmmd, 0.1": "fedmmd"}})
+    return rounds
 
 
 def hfedms_scc() -> Figure:
@@ -205,6 +225,7 @@ def groups() -> Figure:
 PICTURES: dict[str, Callable[[], Figure]] = {
     "hfedms_systems": hfedms_systems,
     "stream_competitors": stream_competitors,
+    "static_competitors": static_competitors,
     "hfedms_scc": hfedms_scc,
     "hfedms_intervals": hfedms_intervals,
     "fedgsp_grouping": fedgsp_grouping,

@@ -63,7 +63,9 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_protocol() -> Iterator[None]:
-    """Set the alarm for each test."""
+    """Set the alarm for each test, unless how long it takes is what is looked for."""
+    if os.environ.get("MUTANT_UNDER_TEST") == "stats":
+        return (yield)
     signal.signal(signal.SIGPROF, give_up)
     signal.setitimer(signal.ITIMER_PROF, LONGEST_S, LONGEST_S)
     try:
