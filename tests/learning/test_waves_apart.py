@@ -118,7 +118,7 @@ def test_the_first_mistake_in_order_is_raised_and_others_go_on(pool: Workers) ->
 
 
 def test_a_worker_that_dies_ends_all_waves_and_the_pool_goes_on(pool: Workers) -> None:
-    tickets = [pool.begin_apart(wave({"do": [what]}, *[{"do": ["doze"]}] * 5)) for what in ("doze", "die")]
+    tickets = [pool.begin_apart(wave({"do": [what]}, *[{"do": ["doze"]}] * 5)) for what in ("sleep", "die")]
     for ticket in tickets:
         with pytest.raises(RunFailedError, match="was killed"):
             pool.finish(ticket)
