@@ -57,7 +57,7 @@ SCENARIO_OF = {data: f"claims-{data}" for data in (*STREAMS, *SKEW)} | {
     "femnist, static": "competitors-static-femnist",
 }
 MORE_OF = {
-    "femnist": "claims-femnist-oracle",
+    **{data: f"claims-{data}-oracle" for data in STREAMS},
     "writers": "competitors-fedgs-femnist",
     "dirichlet": "claims-spatl-tuned",
 }
@@ -110,7 +110,7 @@ ONE_RATE_CLAIMS = (
     Claim("HFedMS Fig. 9b", "hfedms_s", "no compensation", "rounds", STREAMS),
     Claim("HFedMS Fig. 9b", "hfedms_s", "no compensation", "bytes", STREAMS),
     Claim("HFedMS Fig. 9b", "oracle", "hfedms_d", "rounds", STREAMS),
-    Claim("HFedMS Fig. 9b", "oracle, random", "hfedms_d", "rounds", ("femnist",)),
+    Claim("HFedMS Fig. 9b", "oracle, random", "hfedms_d", "rounds", STREAMS),
     Claim("HFedMS Fig. 7a", "naive_gsp", "fedavg", "rounds", SKEW),
     Claim("FedGSP Fig. 3b", "naive_gsp_icg", "naive_gsp", "rounds", SKEW),
     Claim("FedGSP Fig. 3b", "50 groups by ICG", "50 random groups", "rounds", SKEW),
