@@ -111,6 +111,17 @@ def test_hundreds_of_shares_are_shared_as_one_would_plainly(
     assert [flow.spent_s for flow in flows] == pytest.approx((offers.need_s * offers.share).tolist(), rel=1e-12)
 
 
+@pytest.mark.parametrize("share", [pytest.param(1.0, id="open"), pytest.param(1e-3, id="full")])
+def test_kinds_of_which_each_newcomer_is_sent_first_are_shared_as_one_would_plainly(share: float) -> None:
+    rng = np.random.default_rng(7)
+    for number in range(40, 80):  # whenever entries that are void are thrown away
+        needs_s = np.concatenate([rng.uniform(3.0, 9.0, 20), np.linspace(2.9, 1.0, number)])
+        weights = np.concatenate([np.resize(np.linspace(1.0, 3.0, 10), 20), np.resize([1.0, 2.0], number)])
+        offers = Offers(np.zeros(len(needs_s)), needs_s, np.full(len(needs_s), share), weights)
+        flows, _ = arrivals_s(offers, 1)
+        assert [flow.arrived_s for flow in flows] == pytest.approx(re_shared(offers, 1)[0].tolist(), rel=1e-12)
+
+
 def test_a_light_one_that_was_long_alone_leaves_the_heavy_one_its_exact_part() -> None:
     # A light one makes the virtual clock large: 1e18 for each second. The heavy one needs 1e-18 of it for a second.
     env = Environment()

@@ -140,3 +140,19 @@ def test_the_roundings_of_many_messages_do_not_add_up() -> None:
     for place, flow in enumerate(flows):
         exact_s = Fraction(start_s) + (place // 2 + 1) * Fraction(need_s)
         assert abs(Fraction(flow.arrived_s) - exact_s) <= 4 * math.ulp(start_s)
+
+
+def test_who_was_sent_on_another_channel_before_and_waits_now_has_been_given_nothing(
+    env: Environment,
+) -> None:
+    first, second = (MultiServerChannel(env, carriers=2) for _ in range(2))
+    flow = put(first, 1.0)
+    env.run()
+    others = [put(second, 5.0) for _ in range(2)]
+    flow.arrived_s = math.nan
+    flow.offer(3.0, env.now)
+    second.start(flow)
+    at(env, 3.0)
+    assert [second.served_s(one) for one in (flow, *others)] == [0.0, 2.0, 2.0]
+    env.run()
+    assert flow.arrived_s == 9.0

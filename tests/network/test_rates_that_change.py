@@ -429,6 +429,34 @@ def columns(rates: list[Rates]) -> RatesOfMany:
     return RatesOfMany(*np.array(rows).T)
 
 
+@pytest.mark.parametrize("together", [False, True])
+@pytest.mark.parametrize(
+    ("first_bps", "told_s"),
+    [
+        ([0.0, 0.5, 2_000.0], [2.0]),  # back after one second
+        ([0.5, 2_000.0, 0.5], []),
+        ([0.5, 0.5, 0.0], [3.0]),  # lost for ever
+        ([0.0, 0.0, 0.0], [3.0]),
+        ([0.0, 0.5, 0.0], [2.0, 3.0]),
+    ],
+)
+def test_who_waits_is_told_when_somebody_is_back_or_lost_for_ever(
+    together: bool, first_bps: list[float], told_s: list[float]
+) -> None:
+    """The rates of one client change after each of three seconds, and the other's, too, but never to 0."""
+    world, told = failing(), []
+    coverage = Coverage(world.env, world.network, lambda: told.append(world.env.now))
+    attachments = [client.attachment for client in world.clients[:2]]
+    story = [(1.0 + n, [Rates(first, 0.5), Rates(700.0 + n, 0.5)]) for n, first in enumerate(first_bps)]
+    if together:
+        coverage.follow_together(attachments, iter([(at_s, columns(rates)) for at_s, rates in story]))
+    else:
+        for place, attachment in enumerate(attachments):
+            coverage.follow(attachment, iter([(at_s, rates[place]) for at_s, rates in story]))
+    world.env.run(until=10.0)
+    assert told == told_s
+
+
 @pytest.mark.parametrize("seed", range(4))
 @EVERY_DISCIPLINE
 def test_of_many_each_is_sent_as_if_it_were_told_alone(discipline: str, seed: int) -> None:
