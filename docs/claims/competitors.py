@@ -14,7 +14,9 @@ from fedsim.scenario.schema import Scenario
 __all__ = ["CONTESTS", "FEDGS", "STATIC", "TUNED_STREAMS", "Contest", "beside_all", "ends_of", "grids", "rates"]
 
 TUNED_STREAMS, STATIC = ("femnist, tuned", "glyphs, tuned"), ("femnist, static",)
+"""Streams, and data that stay, where each system has the best learning rates of its own grid."""
 FEDGS = ("writers", "three classes")
+"""Where FedGS is compared."""
 SECOND_BEST = "fedmmd, 0.1"
 """On FEMNIST the best rate of this system fails on other seeds, so the second best is run, too."""
 EIGHT = {
@@ -27,7 +29,9 @@ EIGHT = {
     "fedadam": "FedAdam",
     "fedyogi": "FedYogi",
 }
+"""The competitors of HFedMS's Table III and FedGSP's Table 1: protocol -> its name there."""
 BOTH_RATES = {name: EIGHT[one] for one in EIGHT for name in ((one, SECOND_BEST) if one == "fedmmd" else (one,))}
+"""The same with the second rate of FedMMD, which has a row of its own."""
 FOURTEEN = {
     "fedavg": "FedAvg",
     "fedprox": "FedProx",
@@ -44,6 +48,7 @@ FOURTEEN = {
     "fedadam": "FedAdam",
     "fedyogi": "FedYogi",
 }
+"""The competitors of FedGS's Table II."""
 
 
 class Contest(NamedTuple):

@@ -130,6 +130,7 @@ TUNED_CLAIMS = (
     Claim("FedGSP Fig. 3b", "fedgsp", "naive_gsp_icg", "time", STATIC),
 )
 CONTEST_CLAIMS = tuple(claim for contest in CONTESTS.values() for claim in contest.claims)
+"""Each paper's systems against each of its competitors; two of FedGS's stand in FEDGS_CLAIMS, on more data."""
 CLAIMS = (
     *ONE_RATE_CLAIMS,
     *FEDGS_CLAIMS,
@@ -187,7 +188,7 @@ def tables(kept: Rounds, classes: Rounds) -> dict[str, pd.DataFrame]:
         runs = {data: (scenarios_of(data), rounds[data]) for data in contest.data}
         made[f"{name}_competitors.csv"] = beside_all(contest, runs)
         made[f"{name}_rates.csv"] = grids({data: tried_rates(contest.rates[data]) for data in contest.data})
-    for data, table in (rounds | {data: kept[SCENARIO_OF[data]] for data in FEDGS}).items():  # not all competitors
+    for data, table in (rounds | {data: kept[SCENARIO_OF[data]] for data in FEDGS}).items():  # others: fedgs_all.csv
         for at in {claim.at: None for claim in CLAIMS if data in claim.data}:
             made[file_of(data, f"equal {at}")] = reached(at_bytes[data] if at == "bytes" else table, at)
         if data not in (*OWN, *DIRICHLET):  # whose models are below every target
