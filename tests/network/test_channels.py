@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from fractions import Fraction
 
 import pytest
@@ -25,9 +26,14 @@ def env() -> Environment:
 
 
 @pytest.fixture(params=[*CHANNELS, "serial-3", "fair-3"])
-def channel(request: pytest.FixtureRequest, env: Environment) -> Channel:
+def make(request: pytest.FixtureRequest, env: Environment) -> Callable[[], Channel]:
     discipline, _, carriers = request.param.partition("-")
-    return CHANNELS[discipline](env, carriers=int(carriers or 1))
+    return lambda: CHANNELS[discipline](env, carriers=int(carriers or 1))
+
+
+@pytest.fixture
+def channel(make: Callable[[], Channel]) -> Channel:
+    return make()
 
 
 @pytest.mark.parametrize("name", CHANNELS)
@@ -59,6 +65,25 @@ def test_a_message_is_received_a_delay_after_its_last_bit_was_sent(env: Environm
     assert channel.progress(flow).share_sent == ALL
     env.run()
     assert flow.arrived_s == 5.5
+
+
+def test_who_was_sent_on_another_channel_before_waits_for_the_end_of_a_pause_like_anybody(
+    env: Environment, make: Callable[[], Channel]
+) -> None:
+    another, channel = make(), make()
+    flow = put(another, 1.0)
+    env.run()
+    channel.pause()
+    flow.arrived_s = math.nan
+    flow.offer(3.0, env.now)
+    channel.start(flow)
+    at(env, 3.0)
+    assert channel.progress(flow) == Progress(NOTHING, 0.0)
+    channel.adjust(flow, 2.0, 1.0)
+    at(env, 4.0)
+    channel.resume()
+    env.run()
+    assert flow.arrived_s == 6.0
 
 
 def test_what_is_on_the_way_does_not_delay_what_comes_after_it(env: Environment, channel: Channel) -> None:

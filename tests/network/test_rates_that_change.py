@@ -457,6 +457,28 @@ def test_who_waits_is_told_when_somebody_is_back_or_lost_for_ever(
     assert told == told_s
 
 
+@pytest.mark.parametrize("together", [True, False])
+def test_who_has_no_coverage_and_nothing_to_come_is_lost_at_once(together: bool) -> None:
+    """Of two clients, one has no uplink from the beginning."""
+    world, told = failing(), []
+    coverage = Coverage(world.env, world.network, lambda: told.append(world.env.now))
+    attachments = [client.attachment for client in world.clients[:2]]
+    attachments[0].air_uplink.rate_bps = 0.0
+    sent = [send(world, client=client) for client in (0, 1)]
+    world.env.run(until=1.0)
+    if together:
+        coverage.follow_together(attachments, iter([]))
+    else:
+        for attachment in attachments:
+            coverage.follow(attachment, iter([]))
+    assert told == [1.0]
+    assert [attachment.covered for attachment in attachments] == [False, True]
+    assert [hop.closed for attachment in attachments for hop in attachment.air] == [True, False, False, False]
+    world.env.run(until=100.0)
+    assert isinstance(sent[0].value, TransferLost)
+    assert sent[1].value == 9.0
+
+
 @pytest.mark.parametrize("seed", range(4))
 @EVERY_DISCIPLINE
 def test_of_many_each_is_sent_as_if_it_were_told_alone(discipline: str, seed: int) -> None:

@@ -11,7 +11,7 @@ from sending import failing, send
 from simpy import Environment
 from small_worlds import BASE, scenario, simulated
 
-from fedsim.errors import UserError
+from fedsim.errors import Misfit, UserError
 from fedsim.kernel.streams import Streams
 from fedsim.metrics.tables import transfers_table
 from fedsim.network.attachment import Attachment
@@ -120,6 +120,27 @@ def test_a_cell_of_a_station_that_does_not_exist_is_refused() -> None:
     radio = {"radio": {"name": "fixed", "profile": "nb_iot_nb1"}}
     with pytest.raises(UserError, match="'statoin', which is no base station with sensors; did you mean 'station'"):
         wires({"network.cells": {"statoin": radio}})
+
+
+@pytest.mark.parametrize("station", [None, "factory-2/station-1"])
+@pytest.mark.parametrize(
+    ("row", "key"),
+    [
+        ("0,nobody,1000,2000", ["path"]),
+        ("0,*,0,2000", []),
+        ("5,*,1000,2000", ["path"]),
+    ],
+    ids=["no such sensor", "no coverage", "nothing from 0 s on"],
+)
+def test_a_message_names_the_radio_that_it_is_about(
+    tmp_path: Path, row: str, key: list[str], station: str | None
+) -> None:
+    (tmp_path / "hall.csv").write_text(f"time_s,device,uplink_bps,downlink_bps\n{row}\n", encoding="utf-8")
+    radio = {"name": "trace", "path": str(tmp_path / "hall.csv")}
+    where = {"network.cell.radio": radio} if station is None else {"network.cells": {station: {"radio": radio}}}
+    with pytest.raises(Misfit) as refused:
+        wires({"topology": PARK, **where})
+    assert [*refused.value.key] == [*(["cell"] if station is None else ["cells", station]), "radio", *key]
 
 
 def test_weights_are_by_device_class_and_for_the_air_only() -> None:
