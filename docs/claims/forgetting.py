@@ -6,8 +6,8 @@ each of some rounds, with one store for all, into the folder (runs/forgetting). 
 
 from __future__ import annotations
 
+import math
 import sys
-from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +18,14 @@ import torch
 from tables import HERE, SCENARIO_OF, SCENARIOS, STREAMS, write
 
 import fedsim
-from fedsim.data.captures import Capture, capture_samples
+from fedsim.data.captures import capture_samples
 from fedsim.experiment.results import Results
 from fedsim.experiment.simulate import simulate
 from fedsim.kernel.streams import Streams
-from fedsim.learning.learner import LocalTraining, Model, NoLearner, Trained
+from fedsim.learning.learner import NoLearner
 from fedsim.protocols.protocol import Protocol
 from fedsim.protocols.run_loop import Stop
+from fedsim.protocols.world import Client
 from fedsim.scenario.build import Materials, build_world, gather_materials
 from fedsim.scenario.schema import Scenario
 
@@ -32,32 +33,27 @@ PASSED = 21
 """The round of the batches: the first of a block of T = 5, so a full one."""
 ROUNDS = (20, *range(21, 31), 35, 40, 45, 50)
 SYSTEMS = "[{name: hfedms_s}, {name: hfedms_d}, {name: hfedms_d, label: no SCC, scc: null}]"
-PAIRS = [("hfedms_d", "no SCC"), ("hfedms_d", "hfedms_s")]
 BATCH = 1024
 Batches = tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]
 
 
-class Noting(NoLearner):
-    """Learns nothing, and notes what each client sees in the round of the batches."""
-
-    def __init__(self) -> None:
-        self.seen: dict[int, Capture] = {}
-
-    def train(self, task: LocalTraining, model: Model, *, state: Model, further: Mapping[str, Model]) -> Trained:
-        """Nothing."""
-        if task.round_number == PASSED and task.capture is not None:
-            self.seen[task.client] = task.capture
-        return super().train(task, model, state=state, further=further)
+def clients_after(rounds: int, scenario: Scenario, protocol: Protocol, materials: Materials) -> list[Client]:
+    """All clients after so many rounds, without training."""
+    world = build_world(scenario, protocol, materials, lambda *_: NoLearner())
+    world.loop.stop = Stop(rounds=rounds)
+    simulate(world, protocol, world.loop.stop)
+    return list(world.clients)
 
 
 def passed_batches(scenario: Scenario, protocol: Protocol, materials: Materials) -> Batches:
     """Samples and labels of all batches that a protocol's clients learn in the round."""
-    noting = Noting()
-    world = build_world(scenario, protocol, materials, lambda *_: noting)
-    world.loop.stop = Stop(rounds=PASSED)
-    simulate(world, protocol, world.loop.stop)
+    before, after = (clients_after(rounds, scenario, protocol, materials) for rounds in (PASSED - 1, PASSED))
     streams = Streams(materials.seed)
-    found = [capture_samples(materials.dataset, client, seen, streams) for client, seen in sorted(noting.seen.items())]
+    found = [
+        capture_samples(materials.dataset, client.index, client.stream.capture(math.nan, PASSED), streams)
+        for client, earlier in zip(after, before, strict=True)
+        if client.trainings > earlier.trainings and client.stream is not None
+    ]
     x, y = (np.concatenate(parts) for parts in zip(*found, strict=True))
     return x, y
 
@@ -86,10 +82,11 @@ def remembered(data: str, folder: Path) -> pd.DataFrame:
         scenario = whole.model_copy(update={"stop": Stop(rounds=number)})
         resume = (out / "manifest.json").exists()
         results = fedsim.run(scenario, out=out, store=folder / "store", resume=resume)
-        for run in results.summary.itertuples():
-            row = {"data": data, "protocol": run.protocol, "seed": run.seed, "round": number}
-            passed = accuracy(results, run.protocol, run.seed, batches[run.protocol, run.seed])
-            rows.append(row | {"passed": round(passed, 6), "pooled": round(run.final_accuracy, 6)})
+        for run in results.summary.to_dict("records"):
+            protocol, seed = str(run["protocol"]), int(run["seed"])
+            passed, pooled = accuracy(results, protocol, seed, batches[protocol, seed]), run["final_accuracy"]
+            row = {"data": data, "protocol": protocol, "seed": seed, "round": number}
+            rows.append(row | {"passed": round(passed, 6), "pooled": round(pooled, 6)})
     return pd.DataFrame(rows)
 
 
