@@ -6,6 +6,7 @@ takes 4 s down and 8 s up, one of the classifier a fifth of that.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -376,6 +377,21 @@ def test_nothing_is_lost_on_the_air_without_a_reason() -> None:
     world = simulated(hfedms(3, 6, 2, sampling_rate=1.0))
     assert set(world.trace.hops.array()["outcome"]) == {Outcome.ARRIVED}
     assert [row[1:] for row in ended(world)] == [(6, 6, 0, 0)] * 6
+
+
+def test_a_batch_that_was_learned_too_late_for_its_block_is_no_batch_of_a_later_one(tmp_path: Path) -> None:
+    # sensor-1 has the model of round 1 at 20 s, after its block, which ends at 19.4 s, and sits the second block out.
+    # In the third one it misses the model at 40 s, and gets the scatter.
+    learner = PlainLearner(parts=("extractor", "classifier"))
+    rates = ["time_s,device,uplink_bps,downlink_bps", "0,*,1000,2000", "0,sensor-1,1000,400", "25,sensor-1,1000,2000"]
+    (tmp_path / "hall.csv").write_text("\n".join(rates), encoding="utf-8")
+    air = {"network.cell.radio": {"name": "trace", "path": str(tmp_path / "hall.csv")}, "stop.rounds": 6}
+    faults = {"faults": {"scheduled": away(40.0, 1.0), "messages": "lose"}}
+    world = simulated(fedavg(2, deadline_s=13.0, scc={}) | air | faults, learner=lambda *_: learner)
+    counts = [(2, 1, 0, 1), (2, 1, 1, 0), (1, 1, 0, 0), (1, 1, 0, 0), (2, 1, 1, 0), (2, 2, 0, 0)]
+    assert [row[1:] for row in ended(world)] == counts
+    assert [end_s for client, _, end_s, _ in work(world) if client == 0] == [20.0, pytest.approx(54.6)]
+    assert [one.capture.first for one in learner.extractions if one.client == 0 and one.capture] == [4]
 
 
 def test_the_batch_of_a_block_whose_scatter_was_missed_is_no_batch_of_the_next_one() -> None:
