@@ -1,4 +1,4 @@
-"""What each tier of the tests tries: `make test` a part of it, `make test-long` and `make mutants` all of it.
+"""What each tier of the tests tries: `make test` a part of it, `make test-long` all of it.
 
 The tier is told by the profile of hypothesis, which a test run is given as ``--hypothesis-profile``.
 """
@@ -13,7 +13,7 @@ from hypothesis import settings
 
 __all__ = ["FULL", "drawn", "examples", "mostly_long"]
 
-FULL = settings.get_current_profile_name() in ("long", "mutants")
+FULL = settings.get_current_profile_name() == "long"
 FEWEST = 5
 
 

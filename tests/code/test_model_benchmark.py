@@ -8,16 +8,17 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
-from benchmarks import models
+from benchmarks import models, models_loop
 from benchmarks.models import measure
 from benchmarks.models_fedsim import first_model
-from benchmarks.models_loop import Loop, Trainer
+from benchmarks.models_loop import Loop
 from benchmarks.models_table import Row, Turn, table
 from benchmarks.models_tuned import Tuned, layouts
 from benchmarks.models_work import MODELS, TESTS, WITHOUT_ROWS, Model, Work, chosen, samples_of
@@ -56,8 +57,9 @@ def after_one_mini_batch_of_torch(work: Work) -> np.ndarray:
     module = build(work.table())
     for part, state in work.start().items():
         module.load(part, state)
+    module.double()
     x, y = (torch.from_numpy(array[TESTS:])[work.order(0, 0)[: work.batch]] for array in samples_of(work.model, 10))
-    torch.nn.functional.cross_entropy(module(x), y).backward()
+    torch.nn.functional.cross_entropy(module(x.double() if x.is_floating_point() else x), y).backward()
     torch.optim.SGD(module.parameters(), lr=work.model.rate).step()
     trained = {part: dict(module.part_state(part)) for part in work.table().parts}
     return work.flat({part: {name: value.detach() for name, value in trained[part].items()} for part in trained})
@@ -81,14 +83,21 @@ def test_names_are_labels_or_their_first_words() -> None:
         if model.label != "resnet-56"  # all its layers are resnet-20-projection's, and rounding errors grow with each
     ],
 )
-def test_the_tuned_module_trains_as_the_usual_one_in_each_layout(label: str) -> None:
+def test_the_tuned_module_trains_as_the_usual_one_in_each_layout(
+    label: str, monkeypatch: pytest.MonkeyPatch, request: pytest.FixtureRequest
+) -> None:
+    """In float64, in which all processors agree."""
     work = Work(replace(labelled(label), samples=10), 5).without_dropout()
     wanted, start = after_one_mini_batch_of_torch(work), work.flat(work.start())
     assert layouts(work.table())
+    x, y = samples_of(work.model, 10)
+    monkeypatch.setattr(models_loop, "samples_of", lambda *_: (x.astype(np.float64) if x.dtype == np.float32 else x, y))
+    request.addfinalizer(partial(torch.set_default_dtype, torch.get_default_dtype()))
+    torch.set_default_dtype(torch.float64)
     for layout in layouts(work.table()):
-        trainer = Trainer(work, "float32", layout, [0])
+        trainer = models_loop.Trainer(work, "float64", layout, [0])
         trainer.train(0, most=1)
-        assert far(work.flat(trainer.tuned.state()), wanted, start) < 1e-3, layout
+        assert far(work.flat(trainer.tuned.state()), wanted, start) < 1e-9, layout
 
 
 def test_convolutions_have_channels_last_and_pooling_comes_before_the_rectifier() -> None:

@@ -3,8 +3,7 @@
 Messages come at random (Poisson) over one hop of a network, and the mean of their sojourns (from being handed to the
 hop to having crossed it) is compared with the closed form. In each test of a mean the chance of a false alarm is 1e-4
 for a seed at random, and a fault of 5 % in that mean would be seen with a chance of 0.99 or more: the test fails when
-its standard error is too large for that (`Deviation.check`). The seeds are fixed. `make mutants` plants faults of 5 %,
-and each of these tests sees them.
+its standard error is too large for that (`Deviation.check`). The seeds are fixed.
 
 Airtimes are 1 s in the mean if nothing else is said; the load is the part of time that the hop has something to do.
 """

@@ -392,13 +392,3 @@ def test_a_batch_that_was_learned_too_late_for_its_block_is_no_batch_of_a_later_
     assert [row[1:] for row in ended(world)] == counts
     assert [end_s for client, _, end_s, _ in work(world) if client == 0] == [20.0, pytest.approx(54.6)]
     assert [one.capture.first for one in learner.extractions if one.client == 0 and one.capture] == [4]
-
-
-def test_the_batch_of_a_block_whose_scatter_was_missed_is_no_batch_of_the_next_one() -> None:
-    # sensor-1 trains in round 1, misses the scatter at 14 s and the model of round 3 at 19 s, and gets its scatter.
-    learner = PlainLearner(parts=("extractor", "classifier"))
-    faults = {"faults": {"scheduled": away(14.0, 1.0) + away(19.0, 1.0), "messages": "lose"}}
-    world = simulated(fedavg(2, scc={}) | faults, learner=lambda *_: learner)
-    assert [row[1:] for row in ended(world)] == [(2, 2, 0, 0), (2, 1, 1, 0), (2, 1, 1, 0), (2, 2, 0, 0)]
-    assert [one.capture.first for one in learner.extractions if one.client == 0 and one.capture] == [4]
-    assert [memory(world, client).most_rows for client in (0, 1)] == [4, 16]

@@ -54,8 +54,9 @@ class Recipe:
 
     @property
     def rescales(self) -> bool:
-        """Whether a step multiplies weights by something, beside what it takes off them."""
-        return bool(self.weight_decay or self.pull)
+        """Whether steps multiply the weights that all start from. A pull to where a training started does not: each of
+        these is those weights and factors, and the pull acts on the factors."""
+        return bool(self.weight_decay)
 
     @property
     def keeps_start(self) -> bool:
