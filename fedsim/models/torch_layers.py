@@ -41,6 +41,7 @@ __all__ = [
     "GatedUnits",
     "KMaxPoolModule",
     "LastStepModule",
+    "LstmModule",
     "PadShortcutModule",
     "ResidualModule",
     "sequence",
@@ -83,7 +84,7 @@ def _module(layer: Layer) -> nn.Module:
         case Gru():
             return _Gru(layer.inputs, layer.hidden, batch_first=True, device="meta", dtype=torch.float32)
         case Lstm():
-            return _Lstm(layer.inputs, layer.hidden, batch_first=True, device="meta", dtype=torch.float32)
+            return LstmModule(layer.inputs, layer.hidden, batch_first=True, device="meta", dtype=torch.float32)
         case Gated():
             return GatedUnits(layer)
         case LastStep():
@@ -147,9 +148,18 @@ class _Gru(nn.GRU):
         return _all_states(super().forward, input)
 
 
-class _Lstm(nn.LSTM):
+class LstmModule(nn.LSTM):
+    """The states of an LSTM after each step."""
+
+    rounds = True
+    """Whether autocast rounds factors. oneDNN has no LSTM in bfloat16 where there are no instructions for that."""
+
     def forward(self, input: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
-        return _all_states(super().forward, input)
+        """(batch, features, time) to (batch, hidden, time)."""
+        if self.rounds:
+            return _all_states(super().forward, input)
+        with torch.autocast("cpu", enabled=False):
+            return _all_states(super().forward, input.float())
 
 
 def _all_states(unit: Callable[[torch.Tensor], tuple[torch.Tensor, object]], series: torch.Tensor) -> torch.Tensor:

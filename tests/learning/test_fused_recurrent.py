@@ -17,12 +17,14 @@ from tiers import mostly_long
 from torch import nn
 
 from fedsim.learning.executors import matrix
-from fedsim.learning.executors.fused import rounding
+from fedsim.learning.executors.fused import module, rounding
 from fedsim.learning.executors.fused.recurrent import FusedRecurrent
 from fedsim.learning.kernels.processor import has_bfloat16
 from fedsim.learning.kernels.shapes import MatrixShape
 from fedsim.models.layers import Gru, Lstm
+from fedsim.models.lstm import LstmModel
 from fedsim.models.torch_layers import LastStepModule, sequence
+from fedsim.models.torch_module import build
 
 UNITS = {"gru": Gru, "lstm": Lstm}
 HIDDEN = (16, 32, 48, 64, 128)
@@ -140,6 +142,17 @@ def test_the_gradient_of_the_last_states_stays_as_it_was(unit: str, around: str)
 def test_without_instructions_for_it_no_lstm_rounds(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(rounding, "has_bfloat16", lambda: False)
     layer, x, d = recurrent("lstm", 5, 32).fused, wanting(draw(seeded(1), 22, 5, 7)), draw(seeded(2), 22, 32, 7)
+    exact, found = (numbers(one, x, d) for one in (layer, Rounding(layer)))
+    assert all(torch.equal(found[name], one) for name, one in exact.items())
+
+
+def test_neither_does_one_for_which_there_is_no_machine_code(monkeypatch: pytest.MonkeyPatch) -> None:
+    """There oneDNN would refuse it."""
+    monkeypatch.setattr(module, "has_bfloat16", lambda: False)
+    model = module.fused(build(LstmModel(hidden=24).table((5, 7), 4)), rounded=True)
+    (layer,) = (layer for layer in model.modules() if isinstance(layer, nn.LSTM))
+    layer, generator = started(layer, 1), seeded(1)
+    x, d = wanting(draw(generator, 9, 5, 7)), draw(generator, 9, 24, 7)
     exact, found = (numbers(one, x, d) for one in (layer, Rounding(layer)))
     assert all(torch.equal(found[name], one) for name, one in exact.items())
 

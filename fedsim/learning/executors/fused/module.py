@@ -21,8 +21,9 @@ from fedsim.learning.executors.fused.series import (
     PointwiseConvolutionOfSeries,
     PoolingOfSeries,
 )
+from fedsim.learning.kernels.processor import has_bfloat16
 from fedsim.models.parted import PartedModule
-from fedsim.models.torch_layers import ResidualModule
+from fedsim.models.torch_layers import LstmModule, ResidualModule
 from fedsim.models.torch_module import LayerModule
 
 __all__ = ["fused"]
@@ -71,6 +72,8 @@ def fused(module: PartedModule, *, rounded: bool = False) -> PartedModule:
         for layer in module.modules():
             if isinstance(layer, nn.Conv2d):
                 layer.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
+            elif isinstance(layer, LstmModule):
+                layer.rounds = has_bfloat16()
         module.layers_have_changed()
     return module
 
