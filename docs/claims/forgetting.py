@@ -46,7 +46,10 @@ def clients_after(rounds: int, scenario: Scenario, protocol: Protocol, materials
 
 
 def passed_batches(scenario: Scenario, protocol: Protocol, materials: Materials) -> Batches:
-    """Samples and labels of all batches that a protocol's clients learn in the round."""
+    """Samples and labels of all batches that a protocol's clients learn in the round.
+
+    Who has trained in the round still keeps its capture, so the time at which we ask does not matter.
+    """
     before, after = (clients_after(rounds, scenario, protocol, materials) for rounds in (PASSED - 1, PASSED))
     streams = Streams(materials.seed)
     found = [

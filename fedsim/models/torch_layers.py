@@ -152,14 +152,15 @@ class LstmModule(nn.LSTM):
     """The states of an LSTM after each step."""
 
     rounds = True
-    """Whether autocast rounds factors. oneDNN has no LSTM in bfloat16 where there are no instructions for that."""
+    """Whether autocast may round its factors to bfloat16. On a CPU without instructions for bfloat16 it must not:
+    oneDNN refuses such an LSTM, so it computes in float32 there."""
 
     def forward(self, input: torch.Tensor) -> torch.Tensor:  # type: ignore[override]
         """(batch, features, time) to (batch, hidden, time)."""
         if self.rounds:
             return _all_states(super().forward, input)
         with torch.autocast("cpu", enabled=False):
-            return _all_states(super().forward, input.float())
+            return _all_states(super().forward, input.to(next(self.parameters()).dtype))
 
 
 def _all_states(unit: Callable[[torch.Tensor], tuple[torch.Tensor, object]], series: torch.Tensor) -> torch.Tensor:

@@ -24,6 +24,7 @@ from fedsim.learning.executors.plain import PlainTrainer
 from fedsim.learning.executors.serial import Serial
 from fedsim.learning.executors.torch_executor import TorchExecutor
 from fedsim.learning.graph import Graph, Handle, Node
+from fedsim.learning.kernels.processor import has_bfloat16
 from fedsim.learning.objectives.objective import Given, Objective
 from fedsim.learning.objectives.plain import Plain
 from fedsim.learning.objectives.proximal import Proximal
@@ -32,6 +33,7 @@ from fedsim.learning.operations.operation import Slot
 from fedsim.learning.operations.partial_sum import PartialSum
 from fedsim.models.parted import PartedModule
 from fedsim.models.table import LayerTable
+from fedsim.models.torch_layers import LstmModule
 from fedsim.models.torch_module import build, initial_parameters
 
 CLIENTS, MOST_SAMPLES, CLASSES = 12, 23, 10
@@ -82,6 +84,8 @@ class OwnModules(PlainTrainer):
         for layer in module.modules():
             if isinstance(layer, torch.nn.Conv2d) and self.dtype == torch.float32:
                 layer.to(memory_format=torch.channels_last)
+            elif isinstance(layer, LstmModule):
+                layer.rounds = has_bfloat16()  # or oneDNN would refuse it
         return module
 
 

@@ -25,7 +25,7 @@ from fedsim.learning.executors.batched.executor import Batched
 from fedsim.learning.executors.batched.support import architecture
 from fedsim.learning.executors.matrix import kernels_for
 from fedsim.learning.kernels import machine_code, processor
-from fedsim.learning.kernels.processor import OFF, OLDEST, has_bfloat16, instruction_set, why_no_kernels
+from fedsim.learning.kernels.processor import OFF, OLDEST, instruction_set, why_no_kernels
 from fedsim.models.small_cnn import SmallCnn
 from fedsim.protocols.protocol import Protocol
 from fedsim.protocols.run_loop import Round
@@ -93,8 +93,6 @@ def test_in_float64_every_tensor_is_the_references(executor: str, model: str) ->
 @pytest.mark.usefixtures("no_kernels")
 @each(("batched", "small_cnn"), ("serial", "residual batch"), ("processes", "gru"), ("serial", "lstm"))
 def test_in_bfloat16_errors_are_those_of_pytorchs_autocast(executor: str, model: str) -> None:
-    if model == "lstm" and not has_bfloat16():
-        pytest.skip("oneDNN has no LSTM in bfloat16 without instructions for it")
     place, wave = drawn(model, 1)
     true = outcome(Reference(place.table, place.dataset, precision="float64"), place, wave)
     ours, theirs = (

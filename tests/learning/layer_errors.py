@@ -9,19 +9,14 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-import pytest
 import torch
 from torch import nn
-
-from fedsim.learning.kernels.processor import has_bfloat16
 
 MOST, MOST_OF_ONE = 1.5, 3.0
 """Times PyTorch's own error: in the median over cases, and of all numbers of one case together."""
 ROUNDED = 2.0**-24
 """What rounding to float32 changes a number by, relative to it: no error is counted as less."""
 ALL = "all"
-for_rounded_lstms = pytest.mark.skipif(not has_bfloat16(), reason="this processor has no instructions for bfloat16")
-"""Where PyTorch has an LSTM in bfloat16 to compare with."""
 
 Numbers = dict[str, torch.Tensor]
 

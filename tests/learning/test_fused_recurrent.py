@@ -12,24 +12,14 @@ from itertools import product
 
 import pytest
 import torch
-from layer_errors import (
-    Rounding,
-    Sides,
-    broken,
-    draw,
-    for_rounded_lstms,
-    numbers,
-    numbers_as_they_lie,
-    seeded,
-    started,
-    wanting,
-)
+from layer_errors import Rounding, Sides, broken, draw, numbers, numbers_as_they_lie, seeded, started, wanting
 from tiers import mostly_long
 from torch import nn
 
 from fedsim.learning.executors import matrix
 from fedsim.learning.executors.fused import module, rounding
 from fedsim.learning.executors.fused.recurrent import FusedRecurrent
+from fedsim.learning.kernels.processor import has_bfloat16
 from fedsim.learning.kernels.shapes import MatrixShape
 from fedsim.models.layers import Gru, Lstm
 from fedsim.models.lstm import LstmModel
@@ -100,7 +90,7 @@ def test_what_is_no_number_stays_none_whatever_its_bits(unit: str, around: str, 
 
 
 @pytest.mark.drawn
-@for_rounded_lstms
+@pytest.mark.skipif(not has_bfloat16(), reason="this processor has no instructions for bfloat16")
 def test_errors_of_rounded_lstms_are_pytorchs() -> None:
     """Under autocast, where factors are rounded."""
     ratios = []

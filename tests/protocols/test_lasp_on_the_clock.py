@@ -392,3 +392,4 @@ def test_a_batch_that_was_learned_too_late_for_its_block_is_no_batch_of_a_later_
     assert [row[1:] for row in ended(world)] == counts
     assert [end_s for client, _, end_s, _ in work(world) if client == 0] == [20.0, pytest.approx(54.6)]
     assert [one.capture.first for one in learner.extractions if one.client == 0 and one.capture] == [4]
+    assert memory(world).most_rows == 4

@@ -8,9 +8,9 @@ that all clients share, after any number of steps ::
 
 with one row for each sample seen so far. P is a push, a constant that the objective adds to each gradient of a client;
 most objectives have none. Plain SGD only appends rows, ``c = -learning_rate``; weight decay, momentum and a pull to the
-start rescale ``scale``, ``p`` and ``c``: everything is linear, so the recursion runs on a number per sample. A product
-with W is one large product with W0 for all clients together, two small ones for each, and one with P, which is read
-once. To step with P itself, each client's W would be read and written too, and its gradient. In exact arithmetic
+start change ``p`` and ``c``, weight decay ``scale`` too. All is linear, so the recursion runs on a number per sample. A
+product with W is one large product with W0 for all clients together, two small ones for each, and one with P, which is
+read once. To step with P itself, each client's W would be read and written too, and its gradient. In exact arithmetic
 this is the plain loop; in float32 it is closer to it in float64 than the plain loop is, as small changes are not
 rounded into large weights.
 """

@@ -54,8 +54,10 @@ class Recipe:
 
     @property
     def rescales(self) -> bool:
-        """Whether steps multiply the weights that all start from. A pull to where a training started does not: each of
-        these is those weights and factors, and the pull acts on the factors."""
+        """Whether a step multiplies the base, the weights that all clients share, by a number that is not 1.
+
+        A pull to the start of a training does not: the start contains the base once, and so do the weights.
+        """
         return bool(self.weight_decay)
 
     @property
