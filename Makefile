@@ -99,7 +99,7 @@ docs: $(FOR_WORK) ## Write the reference pages again, from the code.
 	$(BIN)/python docs/generate.py
 
 .PHONY: scenarios
-scenarios: $(FOR_WORK) ## Run the scenarios on seeds 1 to 3, or those in NAMES, and write their table (2 hours or more).
+scenarios: $(FOR_WORK) ## Run the scenarios on seeds 1 to 3, or those in NAMES, and write their table (an hour or more).
 	$(BIN)/python docs/scenario_table.py $(NAMES)
 
 .PHONY: validation

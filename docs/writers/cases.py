@@ -5,7 +5,7 @@ A sentence stands in the comment of its block, with places for numbers::
     <!-- generated: ended FedAvg ends at {wear/fedavg/accuracy}, after {wear/fedavg/time}. -->
 
 A place names a scenario, a protocol's title, and ``time``, ``traffic`` or a metric of measured.csv: a mean over the
-seeds 1 to 3. With ``/range`` behind a metric it is what the seeds have, from the lowest to the highest.
+seeds 1 to 3. With ``/range`` behind a metric or a time it is what the seeds have, from the lowest to the highest.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import textwrap
 import pandas as pd
 
 from fedsim.scenario.schema import Scenario
-from fedsim.viz.human import number
+from fedsim.viz.human import duration, number
 from writers import scenarios
 from writers.markdown import COLUMNS, ROOT, relative, table
 
@@ -94,6 +94,9 @@ def value(rows: pd.DataFrame, place: re.Match[str]) -> str:
     mine = rows[(rows["scenario"] == place["scenario"]) & (rows["protocol"] == place["protocol"])]
     assert len(mine), f"nothing was measured of {place[0]}"
     time, traffic = scenarios.spent(mine)
+    if place["what"] == "time" and place["range"]:
+        shortest, longest = duration(mine["sim_time_s"].min()), duration(mine["sim_time_s"].max())
+        return f"{shortest.removesuffix(f' {longest.split()[-1]}')} to {longest}"
     if place["what"] in ("time", "traffic"):
         return time if place["what"] == "time" else traffic
     values = mine.loc[mine["metric"] == place["what"], "value"]
