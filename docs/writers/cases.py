@@ -96,8 +96,10 @@ def value(rows: pd.DataFrame, place: re.Match[str]) -> str:
     time, traffic = scenarios.spent(mine)
     if place["what"] == "time" and place["range"]:
         shortest, longest = duration(mine["sim_time_s"].min()), duration(mine["sim_time_s"].max())
-        return f"{shortest.removesuffix(f' {longest.split()[-1]}')} to {longest}"
+        unit = f" {longest.split()[-1]}"
+        return longest if shortest == longest else f"{shortest.removesuffix(unit)} to {longest}"
     if place["what"] in ("time", "traffic"):
+        assert not place["range"], f"{place[0]}: traffic has no range"
         return time if place["what"] == "time" else traffic
     values = mine.loc[mine["metric"] == place["what"], "value"]
     assert len(values), f"{place[0]}: no such metric was measured, only {', '.join(mine['metric'].unique())}"

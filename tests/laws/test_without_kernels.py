@@ -31,7 +31,7 @@ from fedsim.protocols.protocol import Protocol
 from fedsim.protocols.run_loop import Round
 
 ROOT = Path(__file__).parents[2]
-MISSING = "llvmlite is not installed (pip install 'fedsim-industrial[kernels]')"
+MISSING = "llvmlite is not installed (pip install 'llvmlite>=0.45')"
 BY_PYTORCH = "as it was asked for; by PyTorch alone, which takes 1 to 4 times (a GRU: up to 10 times) as long, as "
 SMALL = SmallCnn().table((1, 28, 28), 10)
 

@@ -38,7 +38,7 @@ class Genetic(SubsetSelector):
     @key_rule
     def _has_its_library(self) -> None:
         if find_spec("pymoo") is None:
-            raise Misfit("genetic needs the library pymoo; install it: pip install 'fedsim-industrial[selectors]'")
+            raise Misfit("genetic needs the library pymoo; install it: pip install pymoo")
         if self.tournament > self.population:
             raise Misfit(f"tournament={self.tournament} must be at most population={self.population}")
 
