@@ -17,6 +17,8 @@ TUNED_STREAMS, STATIC = ("femnist, tuned", "glyphs, tuned"), ("femnist, static",
 """Streams, and data that stay, where each system has the best learning rates of its own grid."""
 FEDGS = ("writers", "three classes")
 """Where FedGS is compared."""
+ENDINGS = {"writers": "femnist", "three classes": "skew"}
+"""The same -> how the names of their scenarios of rates end."""
 SECOND_BEST = "fedmmd, 0.1"
 """On FEMNIST the best rate of this system fails on other seeds, so the second best is run, too."""
 EIGHT = {
@@ -49,6 +51,8 @@ FOURTEEN = {
     "fedyogi": "FedYogi",
 }
 """The competitors of FedGS's Table II."""
+ONCE = ("cgau", "fedmmd", "fedfusion_conv", "fedfusion_multi", "fedfusion_single")
+"""Those whose steps take longer: where devices differ in their classes they have one seed, and so no verdict."""
 
 
 class Contest(NamedTuple):
@@ -64,7 +68,7 @@ class Contest(NamedTuple):
     rates: dict[str, tuple[str, ...]]
     """Data -> the scenarios that learning rates were chosen by."""
     elsewhere: Mapping[str, tuple[str, ...]] = {}
-    """Competitors that are compared on some of the data only."""
+    """Competitor -> the data on which it has verdicts, where that is not all."""
 
     @property
     def data(self) -> tuple[str, ...]:
@@ -107,7 +111,8 @@ CONTESTS = {
         {"fedgs": "FedGS"},
         FOURTEEN,
         {"fedgs": ("FedGS Table II", ("rounds", "time", "bytes on air", "bytes on backhaul"))},
-        {"writers": ("claims-fedgs-rates-femnist", "competitors-fedgs-rates-femnist")},
+        {data: (f"claims-fedgs-rates-{name}", f"competitors-fedgs-rates-{name}") for data, name in ENDINGS.items()},
+        dict.fromkeys(ONCE, ("writers",)),
     ),
 }
 """Name of its files -> the contest."""
@@ -156,5 +161,5 @@ def beside_all(contest: Contest, runs: dict[str, tuple[Sequence[Scenario], pd.Da
             for test in ("pooled", "unseen"):
                 if f"{test}, %" in ours:
                     mean, half = ours.loc[protocol, [f"{test}, %", f"+/- {test}"]]
-                    row[f"{data}: {test}, %"] = f"{mean} +/- {half}"
+                    row[f"{data}: {test}, %"] = f"{mean} +/- {half}" if half else mean
     return pd.DataFrame(rows)

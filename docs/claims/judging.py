@@ -66,14 +66,18 @@ def _more(evaluated: pd.Series, budget: float) -> float:
 
 
 def reached(rounds: pd.DataFrame, at: str) -> pd.DataFrame:
-    """Accuracy of each protocol within the budget, in per cent, with half the width of the 95 % interval."""
+    """Accuracy of each protocol within the budget, in per cent, with half the width of the 95 % interval.
+
+    The half width is empty where there is one seed.
+    """
     rows = []
     for protocol, runs in spent(rounds, at).groupby("protocol", sort=False):
         known = runs.dropna(subset=["loss"])
         row = {"protocol": protocol, "seeds": len(known), **costs(known), "loss": f"{known['loss'].mean():.3f}"}
         for score in scores(known):
             row[f"{TEST_SETS[score]}, %"] = f"{100 * known[score].mean():.1f}"
-            row[f"+/- {TEST_SETS[score]}"] = f"{100 * half_width(known[score].to_list()):.1f}"
+            half = 100 * half_width(known[score].to_list())
+            row[f"+/- {TEST_SETS[score]}"] = "" if math.isnan(half) else f"{half:.1f}"
         rows.append(row)
     return pd.DataFrame(rows)
 
@@ -162,7 +166,7 @@ def told(judgement: pd.Series, whole: bool) -> str:
 def against_all(
     judgements: pd.DataFrame, systems: Sequence[str], competitors: Sequence[str], data: Sequence[str]
 ) -> pd.DataFrame:
-    """A row for each system, budget, data set and test set: its claims against all *competitors* together.
+    """A row for each system, budget, data set and test set: its claims against all *competitors* that it has there.
 
     Confirmed where it is confirmed against each of them, contradicted where it is against one, else undecided.
     """
@@ -175,8 +179,10 @@ def against_all(
             given = found.groupby(f"{test} verdict")["competitor"].agg("; ".join)
             against_each = [*given.index] == ["confirmed"]
             verdict = "contradicted" if "contradicted" in given else "confirmed" if against_each else "undecided"
-            row = {"claim": f"{system} > all", "at equal": at, "data": on, "tests": test, "verdict": verdict}
-            rows.append(row | {each: given.get(each, "") for each in (*VERDICTS.values(), BETWEEN)})
+            row = {"claim": f"{system} > all {len(found)}", "at equal": at, "data": on, "tests": test}
+            rows.append(
+                row | {"verdict": verdict} | {each: given.get(each, "") for each in (*VERDICTS.values(), BETWEEN)}
+            )
     return pd.DataFrame(rows)
 
 

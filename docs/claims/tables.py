@@ -1,4 +1,4 @@
-"""Makes the tables of docs/claims.md: what protocols reached, what it cost, and what follows for the papers' claims.
+"""Makes the tables of docs/claims.md and docs/claims_tables.md: what protocols reached, what it cost, and what follows.
 
 ``python docs/claims/tables.py RUN_DIR ...`` takes the evaluated rounds of finished runs of
 scenarios/paper/claims_*.yaml into ``rounds/`` here; without a run, it makes the other tables from those again.
@@ -56,12 +56,13 @@ SCENARIO_OF = {data: f"claims-{data}" for data in (*STREAMS, *SKEW)} | {
     "glyphs, tuned": "competitors-stream-glyphs",
     "femnist, static": "competitors-static-femnist",
 }
-MORE_OF = {
-    **{data: f"claims-{data}-oracle" for data in STREAMS},
-    "writers": "competitors-fedgs-femnist",
-    "dirichlet": "claims-spatl-tuned",
+MORE_OF: dict[str, tuple[str, ...]] = {
+    **{data: (f"claims-{data}-oracle",) for data in STREAMS},
+    "writers": ("competitors-fedgs-femnist",),
+    "three classes": ("competitors-fedgs-skew", "competitors-fedgs-skew-once"),
+    "dirichlet": ("claims-spatl-tuned",),
 }
-"""Comparisons whose systems stand in two scenarios."""
+"""Comparisons whose systems stand in several scenarios -> the others."""
 AXES: dict[str, Spent] = {
     "rounds": "round",
     **{at: BUDGETS[at].column for at in ("time", "bytes on air", "bytes on backhaul")},
@@ -130,7 +131,7 @@ TUNED_CLAIMS = (
     Claim("FedGSP Fig. 3b", "fedgsp", "naive_gsp_icg", "time", STATIC),
 )
 CONTEST_CLAIMS = tuple(claim for contest in CONTESTS.values() for claim in contest.claims)
-"""Each paper's systems against each of its competitors; two of FedGS's stand in FEDGS_CLAIMS, on more data."""
+"""Each paper's systems against each of its competitors; FEDGS_CLAIMS has two of FedGS's as well."""
 CLAIMS = (
     *ONE_RATE_CLAIMS,
     *FEDGS_CLAIMS,
@@ -144,7 +145,8 @@ CLAIMS = (
 def tables(kept: Rounds, classes: Rounds) -> dict[str, pd.DataFrame]:
     """Every table that follows from the evaluated rounds of the scenarios, and of their device *classes*, by file."""
     rounds = {data: kept[scenario] for data, scenario in SCENARIO_OF.items()}
-    rounds |= {data: pd.concat([rounds[data], kept[more][rounds[data].columns]]) for data, more in MORE_OF.items()}
+    for data, others in MORE_OF.items():
+        rounds[data] = pd.concat([rounds[data], *(kept[name][rounds[data].columns] for name in others)])
     flexifed = {data: kept[name] for data, name in FLEXIFED.items()}
     more = {data: f"{SCENARIO_OF[data]}-bytes" for data in STREAMS}
     at_bytes = rounds | {data: finer(rounds[data], kept[name]) for data, name in more.items()}
@@ -365,7 +367,7 @@ def scenario_of(name: str) -> Scenario:
 
 def scenarios_of(data: str) -> list[Scenario]:
     """The scenarios of a comparison."""
-    return [scenario_of(name) for name in (SCENARIO_OF[data], *([MORE_OF[data]] if data in MORE_OF else []))]
+    return [scenario_of(name) for name in (SCENARIO_OF[data], *MORE_OF.get(data, ()))]
 
 
 def tried_rates(names: Sequence[str]) -> pd.Series:
