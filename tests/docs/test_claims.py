@@ -97,6 +97,7 @@ def test_a_claim_against_all_is_confirmed_against_each_and_contradicted_by_one(
         {"claim": ["a > d", "b > c"], "pooled verdict": "contradicted", "data": "x", "at equal": "rounds"}
     )
     [row] = script().against_all(pd.concat([given, of_others]), ["a"], ["b", "c"], ["x"]).to_dict("records")
+    assert row["claim"] == "a > all 2"
     assert row["verdict"] == of_all
     assert row[verdicts[0]].startswith("b")
 
@@ -142,6 +143,12 @@ def test_one_test_in_twenty_is_false_by_chance() -> None:
     assert counted["verdicts"].to_dict() == {"pooled": 40, "unseen": 20, "by client": 0, "all": 60}
     assert counted["false by chance"].to_dict() == {"pooled": "2.0", "unseen": "1.0", "by client": "0.0", "all": "3.0"}
     assert counted.loc["all", ["confirmed", "undecided", "contradicted"]].to_list() == [40, 20, 0]
+
+
+def test_one_seed_has_a_mean_and_no_interval() -> None:
+    once, twice = script().reached(pd.concat([runs("a", 0.7), runs("b", 0.7, 0.8)]), "rounds").to_dict("records")
+    assert (once["pooled, %"], once["+/- pooled"]) == ("70.0", "")
+    assert (twice["pooled, %"], twice["+/- pooled"]) == ("75.0", "63.5")
 
 
 def runs(protocol: str, *finals: float, round_bytes: float = 1e6) -> pd.DataFrame:

@@ -105,6 +105,7 @@ def test_a_sentence_without_numbers_says_so(rows: pd.DataFrame, monkeypatch: pyt
         ("{plan/fedavg/accuracy}", "there is no scenario plan"),
         ("{plant/fedprox/accuracy}", "{plant/fedprox/accuracy}: there is no such protocol, only fedavg, my own"),
         ("{plant/fedavg/rmse}", "no such metric was measured, only accuracy"),
+        ("{plant/fedavg/traffic/range}", "{plant/fedavg/traffic/range}: traffic has no range"),
         ("{plant/fedavg}", "no place is written like this: {plant/fedavg}"),
     ],
 )

@@ -53,7 +53,7 @@ OLDEST = 0, 45
 """Version of llvmlite; an older one may have come with another package."""
 if llvm is not None and tuple(map(int, llvmlite.__version__.split(".")[:2])) < OLDEST:
     llvm, _LACK = None, f"llvmlite {llvmlite.__version__} is too old"
-_WAY_OUT = "pip install 'llvmlite>=0.45'"
+_WAY_OUT = f"pip install 'llvmlite>={'.'.join(map(str, OLDEST))}'"
 _ARCH_PRCTL, _ARCH_REQ_XCOMP_PERM, _XFEATURE_XTILEDATA = 158, 0x1023, 18
 """Of Linux on x86-64: a system call, what it is asked for, and for which registers."""
 _VENDORS = {"AuthenticAMD": "amd", "GenuineIntel": "intel"}
