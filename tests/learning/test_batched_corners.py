@@ -4,160 +4,45 @@ neighbours that diverge, sums of some parts, captures of streams, several recipe
 
 from __future__ import annotations
 
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
-from typing import Any, ClassVar, Literal, NamedTuple
+from typing import Any, ClassVar, Literal
 
-import numpy as np
 import pytest
-import torch
-from nodes import training_of
+from batched_cases import (
+    CLASSES,
+    EVERYTHING,
+    EXACT,
+    GEOMETRIES,
+    RECIPES,
+    SGD,
+    Link,
+    Stacked,
+    dataset,
+    disagreement,
+    distance,
+    linear,
+    model,
+    outputs,
+    wave,
+)
 from pushed import Pushed
 
 from fedsim.data.captures import Capture
-from fedsim.data.dataset import FederatedDataset
 from fedsim.data.stream.drift import Recurring
 from fedsim.data.stream.settings import Augmentation, StreamSettings
-from fedsim.kernel.streams import Stream
 from fedsim.learning.executors.batched import low_rank
 from fedsim.learning.executors.batched.dense import Dense
-from fedsim.learning.executors.batched.executor import Batched
 from fedsim.learning.executors.batched.low_rank import rows_that_pay
-from fedsim.learning.executors.batched.scoring import CHUNK
 from fedsim.learning.executors.batched.trainer import BatchedTrainer
 from fedsim.learning.executors.matrix import LARGE
 from fedsim.learning.executors.plain import PlainTrainer
-from fedsim.learning.executors.trainer import TensorDict, Trainer
-from fedsim.learning.executors.wave import Made, Source, Training, Wave, WeightedSum
-from fedsim.learning.executors.worker_pool import TrainJob
-from fedsim.learning.executors.workers import Workers
-from fedsim.learning.graph import Graph
-from fedsim.learning.kernels import machine_code
+from fedsim.learning.executors.trainer import Trainer
 from fedsim.learning.objectives.objective import Given, Objective, Tensors
 from fedsim.learning.objectives.plain import Plain
 from fedsim.learning.objectives.proximal import Proximal
-from fedsim.learning.operations.evaluate import Evaluate
-from fedsim.learning.operations.init import Init
-from fedsim.learning.operations.operation import Slot
-from fedsim.models.layers import Conv2d, Flatten, Layer, Linear, MaxPool2d, ReLU, through
-from fedsim.models.small_cnn import SmallCnn
+from fedsim.models.layers import Flatten, Linear, ReLU
 from fedsim.models.table import LayerTable
-from fedsim.models.torch_module import initial_parameters
-
-EXACT = 1e-9
-CLASSES = 5
-SGD: dict[str, Any] = {"learning_rate": 0.05, "batch_size": 7, "epochs": 2, "momentum": 0.0, "weight_decay": 0.0}
-EVERYTHING = {"momentum": 0.5, "weight_decay": 0.1}
-
-
-class Stacked(BatchedTrainer):
-    """As on a GPU."""
-
-    stacked = True
-
-
-class Link(NamedTuple):
-    """One training of a chain."""
-
-    client: int
-    restarts: tuple[str, ...] = ()
-    capture: Capture | None = None
-
-
-def dataset(
-    table: LayerTable, samples: Sequence[int], scale: Mapping[int, float] | None = None, *, regression: bool = False
-) -> FederatedDataset:
-    """Random samples, those of some clients times a number."""
-    rng = np.random.default_rng(7)
-    total = sum(samples) + 1
-    ids = np.split(np.arange(total - 1), np.cumsum(samples)[:-1])
-    x = rng.random((total, *table.input_shape), dtype=np.float32)
-    for client, factor in (scale or {}).items():
-        x[ids[client]] *= np.float32(factor)
-    return FederatedDataset(
-        name="random",
-        classes=None if regression else table.outputs,
-        sample_shape=table.input_shape,
-        sample_bytes=1.0,
-        client_samples=np.array(samples),
-        stored=x,
-        y=rng.standard_normal(total).astype(np.float32) if regression else rng.integers(table.outputs, size=total),
-        train_ids=tuple(ids),
-        test_ids=np.arange(total - 1, total),
-        client_test_ids=tuple(one[:0] for one in ids),
-    )
-
-
-def wave(
-    data: FederatedDataset,
-    parts: Sequence[str],
-    chains: Sequence[Sequence[Link]],
-    recipes: Sequence[tuple[Mapping[str, Any], Objective]],
-    summed: Sequence[str],
-) -> Wave:
-    """Chains, each by the recipe of its place (or the last one); the sum starts from a model of its own."""
-    trainings: list[Training] = []
-    ends: list[int] = []
-    for place, chain in enumerate(chains):
-        training, objective = recipes[min(place, len(recipes) - 1)]
-        for number, link in enumerate(chain):
-            inputs: dict[Slot, Source] = {}
-            for at, part in enumerate(parts):
-                handed_on = number > 0 and part not in link.restarts
-                inputs[Slot("model", part=part)] = Made(len(trainings) - 1, part) if handed_on else at
-            about = training_of(data, link.client, training, objective, capture=link.capture)
-            stream = Stream(1, "batches", link.client, len(trainings))
-            trainings.append(Training(about, stream, inputs, tuple(parts)))
-        ends.append(len(trainings) - 1)
-    shares = np.arange(1, len(ends) + 1) / sum(range(len(ends) + 1))
-    base = {part: len(parts) + at for at, part in enumerate(parts) if part in summed}
-    return Wave(tuple(trainings), (WeightedSum(tuple(shares.tolist()), tuple(base), base, tuple(ends)),))
-
-
-def model(table: LayerTable, precision: str, *, seed: int) -> dict[str, TensorDict]:
-    """With biases, in the middle of its training."""
-    generator = torch.Generator().manual_seed(seed)
-    return {
-        part: {
-            name: (one + 0.05 * torch.randn(one.shape, generator=generator)).to(getattr(torch, precision))
-            for name, one in tensors.items()
-        }
-        for part, tensors in initial_parameters(table, np.random.default_rng(seed)).items()
-    }
-
-
-def outputs(
-    kind: type[Trainer],
-    table: LayerTable,
-    data: FederatedDataset,
-    chains: Sequence[Sequence[Link]],
-    recipes: Sequence[tuple[Mapping[str, Any], Objective]],
-    *,
-    summed: Sequence[str] | None = None,
-    precision: str = "float64",
-) -> list[dict[str, TensorDict]]:
-    """Of each training, then of the sum."""
-    values = [part for seed in (1, 2) for part in model(table, precision, seed=seed).values()]
-    what = wave(data, table.parts, chains, recipes, table.parts if summed is None else summed)
-    return kind(table, data, "cpu", precision).train(what, values)
-
-
-def distance(found: Sequence[dict[str, TensorDict]], expected: Sequence[dict[str, TensorDict]]) -> float:
-    """The largest relative error of a tensor."""
-    assert [one.keys() for one in found] == [one.keys() for one in expected]
-    return max(
-        float((mine[part][name] - tensor).norm() / tensor.norm())
-        for mine, theirs in zip(found, expected, strict=True)
-        for part, tensors in theirs.items()
-        for name, tensor in tensors.items()
-    )
-
-
-def disagreement(kind: type[Trainer], *arguments: Any, **options: Any) -> float:
-    """Of *kind* and the plain loop, in float64."""
-    return distance(outputs(kind, *arguments, **options), outputs(PlainTrainer, *arguments, **options))
 
 
 def dense(*, bias: bool = True) -> LayerTable:
@@ -176,20 +61,6 @@ def dense(*, bias: bool = True) -> LayerTable:
     )
 
 
-def linear() -> LayerTable:
-    """An extractor and a classifier of small layers."""
-    return LayerTable(
-        input_shape=(1, 4, 4),
-        extractor=(Flatten("flatten"), Linear("fc1", 16, 9), ReLU("relu1")),
-        classifier=(Linear("fc2", 9, CLASSES),),
-    )
-
-
-RECIPES: dict[str, tuple[dict[str, Any], Objective]] = {
-    "plain": (SGD, Plain()),
-    "momentum and decay": (SGD | EVERYTHING, Plain()),
-    "all together": (SGD | EVERYTHING, Proximal(mu=0.3)),
-}
 PUSHED: dict[str, tuple[dict[str, Any], Objective]] = {
     "plain": (SGD, Pushed(strength=0.1)),
     "momentum and decay": (SGD | EVERYTHING, Pushed(strength=0.1)),
@@ -287,34 +158,6 @@ def test_a_number_of_the_weights_is_told_as_in_the_plain_loop(table: LayerTable)
     assert distance(found, expected) <= EXACT
 
 
-def image_model(shape: tuple[int, ...], *conv_stack: Layer) -> LayerTable:
-    """Convolutions and what is behind them, and one fully connected layer."""
-    layers = (*conv_stack, Flatten("flatten"))
-    (features,) = through(layers, shape)
-    return LayerTable(input_shape=shape, extractor=layers, classifier=(Linear("fc", features, CLASSES),))
-
-
-GEOMETRIES = {
-    "odd images, edges of three": image_model((1, 9, 12), Conv2d("c", 1, 3, kernel=3, padding=3), MaxPool2d("p", 2)),
-    "in strides, incomplete squares": image_model(
-        (3, 13, 10), Conv2d("c", 3, 4, kernel=5, stride=2, padding=2), ReLU("r"), MaxPool2d("p", 3)
-    ),
-    "neither pooled nor rectified": image_model((1, 8, 7), Conv2d("c", 1, 2, kernel=3, stride=3, bias=False)),
-    "squares of one": image_model((1, 6, 6), Conv2d("c", 1, 2, kernel=1), MaxPool2d("p", 1), ReLU("r")),
-    "many weights": image_model((3, 11, 11), Conv2d("c", 3, 2, kernel=7, padding=1, bias=False), ReLU("r")),
-    "one after the other": image_model(
-        (1, 14, 11),
-        Conv2d("c1", 1, 3, kernel=5, padding=1),
-        ReLU("r1"),
-        Conv2d("c2", 3, 4, kernel=3, stride=2, padding=2, bias=False),
-        MaxPool2d("p2", 2),
-        Conv2d("c3", 4, 2, kernel=1),
-        MaxPool2d("p3", 2),
-        ReLU("r3"),
-    ),
-}
-
-
 @pytest.mark.parametrize("kind", [BatchedTrainer, Stacked])
 @pytest.mark.parametrize("geometry", GEOMETRIES)
 def test_convolutions_of_any_geometry_are_the_plain_loops(geometry: str, kind: type[Trainer]) -> None:
@@ -398,91 +241,8 @@ def test_numbers_are_told_as_in_the_plain_loop(kind: type[Trainer]) -> None:
         assert disagreement(kind, table, data, chains, [recipe]) <= EXACT
 
 
-@pytest.mark.parametrize("kind", [BatchedTrainer, Stacked])
-@pytest.mark.parametrize("table", [linear(), *GEOMETRIES.values()], ids=["linear", *GEOMETRIES])
-def test_scores_are_the_plain_loops(table: LayerTable, kind: type[Trainer]) -> None:
-    """Of more images than go through the convolutions together, and of one."""
-    data = dataset(table, [CHUNK + 7, 1])
-    given = model(table, "float64", seed=1)
-    found, expected = (one(table, data, "cpu", "float64").score(given, data.train_ids) for one in (kind, PlainTrainer))
-    assert [score.correct for score in found] == [score.correct for score in expected]
-    assert [score.loss for score in found] == pytest.approx([score.loss for score in expected], rel=EXACT)
-    assert 0 < expected[0].correct < CHUNK + 7
-
-
-@pytest.mark.skipif(sys.platform != "linux", reason="several worker processes need Linux")
-@pytest.mark.parametrize("odd", [torch.inf, -torch.inf, torch.nan])
-@pytest.mark.parametrize("kind", [PlainTrainer, BatchedTrainer, Stacked])
-@pytest.mark.parametrize("table", [linear(), *GEOMETRIES.values()], ids=["linear", *GEOMETRIES])
-def test_one_score_that_is_not_finite_makes_the_loss_infinite(
-    table: LayerTable, kind: type[Trainer], odd: float
-) -> None:
-    """A class that nobody has, and that is ruled out for all, leaves the cross-entropy finite."""
-    data = dataset(table, [3, 1])
-    given = model(table, "float64", seed=1)
-    next(value for name, value in given["classifier"].items() if name.endswith("bias"))[0] = odd
-    found = kind(table, data, "cpu", "float64").score(given, data.train_ids)
-    assert [score.loss for score in found] == [torch.inf] * 2
-
-
-def test_each_test_sets_scores_are_its_own_in_any_number_of_workers() -> None:
-    """Five sets of different sizes, one of which takes two batches: shares of the sets do not fall on their borders."""
-    table, sizes = linear(), (3, 260, 1, 40, 7)
-    whole = dataset(table, [1 + size for size in sizes])
-    data = replace(
-        whole,
-        client_samples=np.ones(len(sizes), np.int64),
-        train_ids=tuple(ids[:1] for ids in whole.train_ids),
-        client_test_ids=tuple(ids[1:] for ids in whole.train_ids),
-    )
-    found = []
-    for workers in (1, 2, 3):
-        executor = Batched(table, data, workers=workers)
-        graph = Graph(executor.family)
-        inputs = {}
-        for part, tensors in model(table, "float32", seed=1).items():
-            inputs[Slot("model", part=part)] = graph.node(Init("model"), {}).output(part)
-            inputs[Slot("model", part=part)].value = tensors
-        found += executor.compute([graph.node(Evaluate(table.digest, "data", "clients"), inputs)])
-        executor.close()
-    assert found[1] == found[0]
-    assert found[2] == found[0]
-
-
 @pytest.mark.parametrize("kind", [PlainTrainer, BatchedTrainer])
 def test_a_part_without_tensors_is_among_the_outputs_of_trainings_and_of_the_sum(kind: type[Trainer]) -> None:
     table = LayerTable(input_shape=(1, 4, 4), extractor=(Flatten("flatten"),), classifier=(Linear("fc", 16, CLASSES),))
     found = outputs(kind, table, dataset(table, [5, 8]), [[Link(0)], [Link(1)]], [(SGD, Plain())])
     assert [set(one) for one in found] == [{"extractor", "classifier"}] * 3
-
-
-def test_what_is_prepared_is_all_that_training_and_scoring_need() -> None:
-    """So workers, which are forked behind it, make no machine code of their own."""
-    table = SmallCnn(hidden=512).table((1, 12, 12), CLASSES)
-    data = dataset(table, [9, 4])
-    caches = machine_code.convolution_kernels, machine_code.product_kernels, machine_code.correction_kernel
-    for cache in caches:
-        cache.cache_clear()
-    BatchedTrainer.prepare(table, "cpu", "float32")
-    made = [cache.cache_info().misses for cache in caches]
-    assert made == [2, 1, 2]
-    arguments = table, data, [[Link(0)], [Link(1)]], [RECIPES["plain"]]
-    _, _, total = outputs(BatchedTrainer, *arguments, precision="float32")
-    BatchedTrainer(table, data, "cpu", "float32").score(total, [np.arange(3)])
-    assert [cache.cache_info().misses for cache in caches] == made
-
-
-def test_workers_are_forked_behind_what_is_prepared() -> None:
-    """Once, whatever there is to do."""
-    table = linear()
-    data, prepared = dataset(table, [9]), []
-    pool = Workers(
-        lambda _: BatchedTrainer(table, data, "cpu", "float32"), 2, [table], torch.float32, partial(prepared.append, 1)
-    )
-    assert not prepared
-    values = list(model(table, "float32", seed=1).values()) * 2
-    job = TrainJob(wave(data, table.parts, [[Link(0)]], [RECIPES["plain"]], table.parts), values)
-    for _ in range(2):
-        pool.finish(pool.begin(job))
-    pool.close()
-    assert prepared == [1]
