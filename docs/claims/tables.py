@@ -55,14 +55,22 @@ SCENARIO_OF = {data: f"claims-{data}" for data in (*STREAMS, *SKEW)} | {
     "femnist, tuned": "competitors-stream-femnist",
     "glyphs, tuned": "competitors-stream-glyphs",
     "femnist, static": "competitors-static-femnist",
+    "glyphs, static": "competitors-static-glyphs",
 }
 MORE_OF: dict[str, tuple[str, ...]] = {
     **{data: (f"claims-{data}-oracle",) for data in STREAMS},
     "writers": ("competitors-fedgs-femnist",),
     "three classes": ("competitors-fedgs-skew", "competitors-fedgs-skew-once"),
+    "glyphs, static": ("competitors-static-glyphs-once",),
     "dirichlet": ("claims-spatl-tuned",),
 }
 """Comparisons whose systems stand in several scenarios -> the others."""
+FINER = {
+    "bytes": {data: f"claims-{data}-bytes" for data in STREAMS},
+    "time": {data: f"claims-{data}-time" for data in SKEW},
+    "bytes on air": {"writers": "claims-fedgs-femnist-air", "three classes": "claims-fedgs-skew-air"},
+}
+"""At equal what -> comparisons with a scenario that evaluates some of their systems in each round."""
 AXES: dict[str, Spent] = {
     "rounds": "round",
     **{at: BUDGETS[at].column for at in ("time", "bytes on air", "bytes on backhaul")},
@@ -124,11 +132,16 @@ ONE_RATE_CLAIMS = (
 """With the papers' learning rate for all systems."""
 TUNED_CLAIMS = (
     *(Claim("HFedMS IV-B f", "hfedms_d", "hfedms_s", at, TUNED_STREAMS) for at in ("rounds", "bytes", "time")),
-    Claim("HFedMS Fig. 7a", "naive_gsp", "fedavg", "rounds", STATIC),
-    Claim("FedGSP Fig. 3b", "naive_gsp_icg", "naive_gsp", "rounds", STATIC),
-    Claim("FedGSP Fig. 3b", "fedgsp", "naive_gsp", "rounds", STATIC),
-    Claim("FedGSP Fig. 3b", "fedgsp", "naive_gsp_icg", "rounds", STATIC),
-    Claim("FedGSP Fig. 3b", "fedgsp", "naive_gsp_icg", "time", STATIC),
+    *(
+        Claim(source, better, worse, at, STATIC)
+        for source, better, worse in [
+            ("HFedMS Fig. 7a", "naive_gsp", "fedavg"),
+            ("FedGSP Fig. 3b", "naive_gsp_icg", "naive_gsp"),
+            ("FedGSP Fig. 3b", "fedgsp", "naive_gsp"),
+            ("FedGSP Fig. 3b", "fedgsp", "naive_gsp_icg"),
+        ]
+        for at in ("rounds", "time")
+    ),
 )
 CONTEST_CLAIMS = tuple(claim for contest in CONTESTS.values() for claim in contest.claims)
 """Each paper's systems against each of its competitors; FEDGS_CLAIMS has two of FedGS's as well."""
@@ -148,9 +161,8 @@ def tables(kept: Rounds, classes: Rounds) -> dict[str, pd.DataFrame]:
     for data, others in MORE_OF.items():
         rounds[data] = pd.concat([rounds[data], *(kept[name][rounds[data].columns] for name in others)])
     flexifed = {data: kept[name] for data, name in FLEXIFED.items()}
-    more = {data: f"{SCENARIO_OF[data]}-bytes" for data in STREAMS}
-    at_bytes = rounds | {data: finer(rounds[data], kept[name]) for data, name in more.items()}
-    judgements = verdicts(rounds, at_bytes)
+    finely = {at: {data: kept[name] for data, name in more.items()} for at, more in FINER.items()}
+    judgements = verdicts(rounds, finely)
     made = {
         "verdicts.csv": judgements,
         **said_in_short(judgements),
@@ -183,7 +195,10 @@ def tables(kept: Rounds, classes: Rounds) -> dict[str, pd.DataFrame]:
             [("fedgs", "fedgs_random")],
         ),
         "skew_growth_by_time.csv": as_it_goes(
-            {data: rounds[data] for data in SKEW}, "sim_time_s", range(600, 1900, 300), [("fedgsp", "naive_gsp_icg")]
+            {data: finer(rounds[data], finely["time"][data]) for data in SKEW},
+            "sim_time_s",
+            range(600, 1900, 300),
+            [("fedgsp", "naive_gsp_icg")],
         ),
     }
     for name, contest in CONTESTS.items():
@@ -192,16 +207,16 @@ def tables(kept: Rounds, classes: Rounds) -> dict[str, pd.DataFrame]:
         made[f"{name}_rates.csv"] = grids({data: tried_rates(contest.rates[data]) for data in contest.data})
     for data, table in (rounds | {data: kept[SCENARIO_OF[data]] for data in FEDGS}).items():  # others: fedgs_all.csv
         for at in {claim.at: None for claim in CLAIMS if data in claim.data}:
-            made[file_of(data, f"equal {at}")] = reached(at_bytes[data] if at == "bytes" else table, at)
+            made[file_of(data, f"equal {at}")] = reached(finer(table, finely.get(at, {}).get(data)), at)
         if data not in (*OWN, *DIRICHLET):  # whose models are below every target
             made[file_of(data, "targets")] = targets(table, TUNED_TARGETS if data in TUNED else TARGETS)
     return made
 
 
-def verdicts(rounds: Rounds, at_bytes: Rounds) -> pd.DataFrame:
-    """Every claim on every data set, `judged`; at equal bytes by the rounds *at_bytes*."""
+def verdicts(rounds: Rounds, finely: dict[str, Rounds]) -> pd.DataFrame:
+    """Every claim on every data set, `judged`; with the rounds that were evaluated *finely* for its budget."""
     return pd.DataFrame(
-        judged(claim, data, (at_bytes if claim.at == "bytes" else rounds)[data])
+        judged(claim, data, finer(rounds[data], finely.get(claim.at, {}).get(data)))
         for claim in CLAIMS
         for data in claim.data
     )
@@ -234,9 +249,11 @@ def of_these(judgements: pd.DataFrame, claims: Sequence[Claim]) -> pd.DataFrame:
     return judgements[[row in known for row in rows]]
 
 
-def finer(rounds: pd.DataFrame, more: pd.DataFrame) -> pd.DataFrame:
-    """The evaluated *rounds* of some runs, with those of the same runs that were evaluated more often."""
-    both = pd.concat([rounds, more[rounds.columns]]).drop_duplicates(["protocol", "seed", "round"])
+def finer(rounds: pd.DataFrame, more: pd.DataFrame | None) -> pd.DataFrame:
+    """The evaluated *rounds* of some runs, with those of the same systems and seeds that were evaluated more often."""
+    if more is None:
+        return rounds
+    both = pd.concat([more[rounds.columns], rounds]).drop_duplicates(["protocol", "seed", "round"])
     return both.sort_values("round", kind="stable")
 
 
