@@ -88,10 +88,11 @@ def rounds_of_all(scenario: str) -> pd.DataFrame:
 
 
 def without_failed(rounds: pd.DataFrame) -> pd.DataFrame:
-    """A system that was run with two rates has the one that fails on no seed."""
-    for system, second in {"fedmmd": "fedmmd, 0.1", "fedyogi": "fedyogi, 0.01"}.items():
-        if (rounds["protocol"] == second).any():
-            rounds = rounds[rounds["protocol"] != system].replace({"protocol": {second: system}})
+    """A system that was run with a second rate, as its best one fails on a seed, has the second."""
+    for label in rounds["protocol"].unique():
+        system, comma, _ = label.partition(", ")
+        if comma:
+            rounds = rounds[rounds["protocol"] != system].replace({"protocol": {label: system}})
     return rounds
 
 

@@ -38,7 +38,9 @@ def refusal(path: Path, text: str) -> str:
         read_topology_data(path, text)
     message = str(refused.value)
     assert "\n" not in message
-    place, problem = re.fullmatch(rf"{re.escape(str(path))}((?::\d+){{0,2}}): (.*)", message).groups()  # type: ignore[union-attr]
+    said = re.fullmatch(rf"{re.escape(str(path))}((?::\d+){{0,2}}): (.*)", message)
+    assert said is not None, message
+    place, problem = said.groups()
     assert not place or path == GRAPHML
     return str(problem)
 
