@@ -1,7 +1,7 @@
 """Writes forgetting.csv: accuracy on batches that have passed, as in HFedMS's Fig. 9a, with and without SCC.
 
-``FEDSIM_DATA=... python docs/claims/forgetting.py [FOLDER]`` runs three systems of scenarios/paper/claims_*.yaml to
-each of some rounds, with one store for all, into the folder (runs/forgetting). A run that is there is not made again.
+``FEDSIM_DATA=... python docs/claims/forgetting.py [FOLDER]`` runs scenarios/paper/forgetting_femnist.yaml to each of
+some rounds, with one store for all, into the folder (runs/forgetting). A run that is there is not made again.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import torch
-from tables import HERE, SCENARIO_OF, SCENARIOS, STREAMS, write
+from tables import HERE, scenario_of, write
 
 import fedsim
 from fedsim.data.captures import capture_samples
@@ -31,8 +31,7 @@ from fedsim.scenario.schema import Scenario
 
 PASSED = 21
 """The round of the batches: the first of a block of T = 5, so a full one."""
-ROUNDS = (20, *range(21, 31), 35, 40, 45, 50)
-SYSTEMS = "[{name: hfedms_s}, {name: hfedms_d}, {name: hfedms_d, label: no SCC, scc: null}]"
+ROUNDS = (20, *range(21, 31), 35, 40, 50, 60, 80, 100)
 BATCH = 1024
 Batches = tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]
 
@@ -69,10 +68,9 @@ def accuracy(results: Results, protocol: str, seed: int, batches: Batches) -> fl
     return float((torch.cat(guesses).numpy() == y).mean())
 
 
-def remembered(data: str, folder: Path) -> pd.DataFrame:
+def remembered(folder: Path) -> pd.DataFrame:
     """A row for each system, seed and round: accuracy on the batches that have passed, and on the pooled tests."""
-    name = f"{SCENARIO_OF[data].replace('-', '_')}.yaml"
-    whole = fedsim.load(SCENARIOS / name, overrides=[f"protocols={SYSTEMS}", "evaluate.every=1000"])
+    whole = scenario_of("forgetting-femnist")
     batches = {
         (protocol.title, seed): passed_batches(whole, protocol, materials)
         for seed in whole.seeds
@@ -81,18 +79,18 @@ def remembered(data: str, folder: Path) -> pd.DataFrame:
     }
     rows: list[dict[str, Any]] = []
     for number in ROUNDS:
-        out = folder / f"{data}-{number}"
+        out = folder / f"{number}"
         scenario = whole.model_copy(update={"stop": Stop(rounds=number)})
         resume = (out / "manifest.json").exists()
         results = fedsim.run(scenario, out=out, store=folder / "store", resume=resume)
         for run in results.summary.to_dict("records"):
             protocol, seed = str(run["protocol"]), int(run["seed"])
             passed, pooled = accuracy(results, protocol, seed, batches[protocol, seed]), run["final_accuracy"]
-            row = {"data": data, "protocol": protocol, "seed": seed, "round": number}
+            row = {"protocol": protocol, "seed": seed, "round": number}
             rows.append(row | {"passed": round(passed, 6), "pooled": round(pooled, 6)})
     return pd.DataFrame(rows)
 
 
 if __name__ == "__main__":
     to = Path(sys.argv[1]) if sys.argv[1:] else HERE.parents[1] / "runs/forgetting"
-    write("forgetting.csv", pd.concat([remembered(data, to) for data in STREAMS]))
+    write("forgetting.csv", remembered(to))

@@ -16,6 +16,7 @@ import numpy as np
 import pandas as pd
 from competitors import CONTESTS, FEDGS, STATIC, TUNED_STREAMS, beside_all, ends_of, grids
 from flexifed import by_model, by_study, speed_ups
+from forgotten import ahead, changes, over_rounds
 from judging import BUDGETS, TARGETS, Claim, against_all, chance, in_short, judged, reached, significant, targets
 
 import fedsim
@@ -163,6 +164,7 @@ def tables(kept: Rounds, classes: Rounds) -> dict[str, pd.DataFrame]:
     flexifed = {data: kept[name] for data, name in FLEXIFED.items()}
     finely = {at: {data: kept[name] for data, name in more.items()} for at, more in FINER.items()}
     judgements = verdicts(rounds, finely)
+    passed = pd.read_csv(HERE / "forgetting.csv")
     made = {
         "verdicts.csv": judgements,
         **said_in_short(judgements),
@@ -176,6 +178,11 @@ def tables(kept: Rounds, classes: Rounds) -> dict[str, pd.DataFrame]:
             for at in ("rounds", "bytes on air")
         ),
         "stream_course.csv": course(kept["competitors-stream-long"], range(50, 301, 50)),
+        "forgotten.csv": over_rounds(passed),
+        "forgotten_changes.csv": changes(
+            passed, 21, (22, 25, 30, 100), [("hfedms_d", "hfedms_s"), ("hfedms_d", "no SCC")]
+        ),
+        "scc_tuned.csv": ahead(passed, (20, 40, 60, 80, 100), "hfedms_d", "no SCC"),
         "flexifed_speed_ups.csv": speed_ups(flexifed),
         "flexifed_models.csv": by_model({data: classes[name] for data, name in FLEXIFED.items()}),
         "flexifed_studied.csv": by_study(pd.read_csv(HERE / "flexifed_studies.csv")),

@@ -107,6 +107,20 @@ def hfedms_scc() -> Figure:
     return figure
 
 
+def hfedms_forgetting() -> Figure:
+    """HFedMS Fig. 9a: accuracy on the batches of a round that have passed, beside the accuracy on pooled tests."""
+    passed = pd.read_csv(DOCS / "claims/forgetting.csv").assign(loss=0.0)  # a round without one was not evaluated
+    figure = Figure(figsize=(11, 4.2), layout="constrained")
+    styles = looks(passed["protocol"].unique())
+    titles = {"passed": "on the samples of round 21", "pooled": "on pooled tests"}
+    for axes, (tests, title) in zip(figure.subplots(1, 2, sharey=True), titles.items(), strict=True):
+        rounds = passed.assign(accuracy=passed[tests])
+        figures.accuracy_over_rounds(rounds, axes, styles, legend=False).set(title=title, ylabel="accuracy")
+        axes.axvline(21, color="0.6", linestyle=":", zorder=0)
+    figures.curves_of(rounds, styles).legend_below(figure)
+    return figure
+
+
 def hfedms_intervals() -> Figure:
     """HFedMS Fig. 10: the interval T of full synchronisation, over bytes."""
     rounds = rounds_of("hfedms-fig10-small")
@@ -235,6 +249,7 @@ PICTURES: dict[str, Callable[[], Figure]] = {
     "stream_competitors": stream_competitors,
     "static_competitors": static_competitors,
     "hfedms_scc": hfedms_scc,
+    "hfedms_forgetting": hfedms_forgetting,
     "hfedms_intervals": hfedms_intervals,
     "fedgsp_grouping": fedgsp_grouping,
     "fedgsp_sampling": fedgsp_sampling,
