@@ -160,6 +160,13 @@ def test_what_is_tried_next_is_never_worse_than_what_was_tried_first(slots):
     assert np.mean(more) < np.mean(first)
 
 
+def test_the_process_sees_where_candidates_stand_or_which_ones_take_part():
+    """From 0 to 1, as the length scale that it finds is bounded."""
+    masks = np.array([[True, False, False, True], [False, True, True, False]])
+    assert Bayesian()._points(masks).tolist() == [[0.0, 0.75], [0.25, 0.5]]
+    assert Bayesian(slots="any")._points(masks).tolist() == masks.astype(float).tolist()
+
+
 def test_what_is_hoped_for_is_the_mean_of_what_a_choice_gains():
     """Against sums over normal values."""
     mean, deviation, z = np.array([0.0, 1.0, 3.0, 9.0]), np.array([1.0, 0.5, 2.0, 1.0]), np.linspace(-12, 12, 100_001)

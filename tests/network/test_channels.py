@@ -235,6 +235,16 @@ def test_what_is_stopped_in_a_pause_never_arrives(env: Environment, channel: Cha
     assert second.arrived_s == 14.0
 
 
+def test_nothing_is_planned_for_who_stays_behind_in_a_pause(env: Environment, channel: Channel) -> None:
+    first, second = put(channel, 4.0), put(channel, 4.0)
+    at(env, 1.0)
+    channel.pause()
+    channel.stop(first)
+    env.run()
+    assert env.now < math.inf
+    assert math.isnan(second.arrived_s)
+
+
 def test_a_short_pause_ends_once(env: Environment, channel: Channel) -> None:
     flow = put(channel, 4.0)
     at(env, 1.0)
@@ -448,3 +458,10 @@ def test_the_roundings_of_many_messages_in_a_queue_do_not_add_up() -> None:
     env.run()
     for place, flow in enumerate(flows, start=1):
         assert abs(Fraction(flow.arrived_s) - Fraction(start_s) - place * Fraction(need_s)) <= 4 * math.ulp(start_s)
+
+
+def test_what_has_all_been_sent_is_on_no_channel_and_needs_nothing_more(env: Environment) -> None:
+    flow = Note(env, 4.0, share=0.5)
+    flow.book(1.0)
+    flow.book_all()
+    assert (flow.ticket, flow.need_s, flow.share_sent, flow.spent_s) == (-1, 0.0, 1.0, 2.0)

@@ -10,7 +10,9 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from operator import itemgetter
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 from hypothesis import given
@@ -22,6 +24,7 @@ from tiers import drawn
 from fedsim.kernel.trace import Outcome
 from fedsim.kernel.trip import Abandoned
 from fedsim.network.coverage import Coverage
+from fedsim.network.half_duplex import HalfDuplex
 from fedsim.network.network import TransferLost
 from fedsim.network.transfer import Transfer
 from fedsim.protocols.world import World
@@ -409,3 +412,12 @@ def happens(world: World, sent: dict[Message, Transfer], client: int, what: str,
         hop.set_rate(0.0 if hop.rate_bps > 0 else 1_000.0 if which else 2_000.0, 1.0)
         for transfer in world.network.on_hops([hop]):
             transfer.adapt()
+
+
+def test_the_slowest_of_rates_is_a_rate() -> None:
+    device, up, down = HalfDuplex(), Mock(), Mock()
+    up.hop, down.hop = (SimpleNamespace(is_uplink=is_uplink, rate_bps=0.25) for is_uplink in (True, False))
+    assert device.takes(up)
+    assert not device.takes(down)
+    device.release(up)
+    down.go_on_air.assert_called_once_with()

@@ -206,6 +206,15 @@ def test_two_protocols_on_one_seed_meet_the_same_outages() -> None:
     assert one == other
 
 
+def test_the_nth_failure_of_a_device_has_the_nth_stream() -> None:
+    random = {"of": "sensors", "mean_up_s": 10.0, "mean_down_s": 5.0}
+    world = by_chance(random, topology=RING)
+    streams = [world.streams("faults/0/sensors", 2, use).generator() for use in range(3)]
+    up_s, down_s = times_s(history_of(world, 1e3), world.clients[2].name, 1e3)
+    expected = np.array([(each.exponential(10.0), each.exponential(5.0)) for each in streams])
+    assert np.column_stack([up_s[:3], down_s[:3]]) == pytest.approx(expected)
+
+
 def test_names_do_not_matter_to_chance() -> None:
     renamed = {name: f"z{9 - number}" for number, name in enumerate(RING["nodes"])}
     other_ring = RING | {
