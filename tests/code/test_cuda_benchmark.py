@@ -77,7 +77,7 @@ def test_rounds_are_timed_and_updates_compared(asked: Asked, monkeypatch: pytest
     lines = list(rounds(asked))
     assert len(lines) == len(ways("cpu"))
     off = [float(line.partition("off by ")[2].partition(",")[0]) for line in lines]
-    # Where one rectifier or maximum goes the other way, PyTorch's own float32 is off by up to 6e-3, too.
+    # Float32 is off by 1e-4 to 9e-3 here, by processor, executor and mini-batch.
     assert 3 * max(off[:2]) < off[2] < 0.3  # bfloat16
 
 
