@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import stats
-from small_worlds import NO_CONTENTION, prepared, simulated
+from small_worlds import NO_CONTENTION, Line, prepared, simulated
 
 from fedsim.network.blocks import air_bits
 from fedsim.network.coverage import Coverage
@@ -134,6 +134,13 @@ def test_nothing_takes_nothing_and_several_messages_are_rounded_each() -> None:
     assert air_bits(0.0, BLOCKS) == 0.0
     assert air_bits(300.0, BLOCKS, messages=7) == 7_000.0
     assert air_bits(300.0, TransportFormat(), messages=7) == 2_100.0
+
+
+def test_of_several_messages_on_a_hop_each_has_its_part_of_the_bytes() -> None:
+    line = Line((1_000.0,))
+    [hop] = line.route
+    hop.set_rate(1_000.0, 1.0, BLOCKS)
+    assert line.network.air_bits(0, hop, 300.0, messages=3) == 3 * air_bits(800.0, BLOCKS)
 
 
 def test_repeated_blocks_follow_the_negative_binomial_law() -> None:

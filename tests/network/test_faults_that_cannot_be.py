@@ -5,8 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from sending import failing
+from small_worlds import RING
 
 from fedsim.cli import main
+from fedsim.errors import UserError
 
 PLANT = """\
 name: plant
@@ -100,3 +103,8 @@ def test_faults_that_cannot_be(
     Path("plant.yaml").write_text(PLANT + faults + "\n", encoding="utf-8")
     assert main(["validate", "plant.yaml"]) == 2
     assert capsys.readouterr().err == f"fedsim: plant.yaml:{message}\n"
+
+
+def test_whoever_is_named_first_has_wires_to_these() -> None:
+    with pytest.raises(UserError, match="no wire between 'east' and 'west'; 'east' has wires to 'cloud', 'east-station'"):
+        failing({"link": ["east", "west"], "at_s": 1.0}, topology=RING)

@@ -75,12 +75,15 @@ def test_a_node_behind_a_cut_is_found_for_all_nodes_at_once() -> None:
     settings = scenario(ring(5))
     wires = Wires(Clock(), settings.topology.build(), settings.network, Streams(1))
     towards = {"factory-1/edge": "cloud", "factory-2/edge": "factory-1/edge", "factory-5/edge": "factory-1/edge"}
-    cuts, link = Cuts(), wires.wire("factory-1/edge", "factory-2/edge")
+    cuts = Cuts()
+    one, other = (wires.wire("factory-1/edge", f"factory-{number}/edge") for number in (2, 5))
     assert [cuts.on_the_way(node, towards) for node in towards] == [False, False, False]
-    cuts.add(link)
+    cuts.add(one)
     assert [cuts.on_the_way(node, towards) for node in towards] == [False, True, False]
-    cuts.discard(link)
-    assert [cuts.on_the_way(node, towards) for node in towards] == [False, False, False]
+    cuts.add(other)
+    assert [cuts.on_the_way(node, towards) for node in towards] == [False, True, True]
+    cuts.discard(one)
+    assert [cuts.on_the_way(node, towards) for node in towards] == [False, False, True]
 
 
 def test_describe_leaves_out_rounds_that_would_take_too_long_and_says_so() -> None:

@@ -391,6 +391,14 @@ def test_a_cell_is_planned_once_when_the_rates_of_many_change_in_one_instant(
     assert planned == ([3.0] if discipline == "serial" else [])
 
 
+def test_a_device_that_is_repaired_while_it_has_no_coverage_waits_for_it() -> None:
+    away, back = Rates(0.0, 0.0), up(1_000.0)
+    dies = {"scheduled": [{"node": "sensor-1", "at_s": 2.0, "for_s": 1.0}]}
+    world = with_rates((1.0, 0, away), (20.0, 0, back), faults=dies)
+    sent = send(world, at_s=5.0)
+    assert world.env.run(until=sent) == 20.0 + 8.0 + 1.0
+
+
 # -- without end -------------------------------------------------------------------------------------------------------
 
 

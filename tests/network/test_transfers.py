@@ -34,6 +34,22 @@ def send(line: Line, client: int = 0, size_bytes: float = 1_000.0, after_s: floa
     return line.env.process(carry())
 
 
+def test_a_message_without_a_way_is_there_at_once() -> None:
+    line = Line((1_000.0,))
+    line.route = ()
+    assert line.env.run(until=send(line)) == 0.0
+
+
+def test_half_a_bit_a_second_is_a_rate() -> None:
+    line = Line((0.5,))
+    transfer = line.network.send(0, line.route, 1.0)
+    line.env.run(until=4.0)
+    transfer.repeat()
+    line.env.run()
+    assert line.env.now == 4.0 + 8 / 0.5
+    assert transfer.repeated_bytes == 0.25
+
+
 def test_a_message_is_stored_and_forwarded() -> None:
     line = Line((1_000.0, 4_000.0, 2_000.0), delays_s=(0.5, 0.25, 0.0))
     there = line.env.run(until=send(line))

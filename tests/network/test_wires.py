@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from sending import failing, send
 from simpy import Environment
-from small_worlds import BASE, scenario, simulated
+from small_worlds import BASE, RING, scenario, simulated
 
 from fedsim.errors import Misfit, UserError
 from fedsim.kernel.streams import Streams
@@ -41,6 +41,14 @@ def test_up_and_down_are_the_same_links_in_opposite_order() -> None:
     assert {hop.direction for hop in up} == {Direction.UPLINK}
     assert {hop.direction for hop in down} == {Direction.DOWNLINK}
     assert [hop.link.access for hop in up] == [True, False, False]
+
+
+def test_on_a_level_the_way_up_is_as_the_topology_lists_it() -> None:
+    found = wires({"topology": RING})
+    stations = ("east-station", "west-station")
+    [there], [back] = found.path(*stations), found.path(*reversed(stations))
+    assert (there.direction, back.direction) == (Direction.UPLINK, Direction.DOWNLINK)
+    assert there.link is back.link and there.channel is not back.channel
 
 
 def test_links_are_numbered_cells_first() -> None:

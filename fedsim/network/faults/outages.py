@@ -242,7 +242,7 @@ class Outages:
         kinds = [self._kind(name, *key) for name in ends]
         others = list(self._topology.infrastructure.adj.get(ends[0], ()))
         if ends[1] not in others:
-            way_out = f"{ends[0]!r} has wires to {some(others) if others else 'nobody'}"
+            way_out = f"{ends[0]!r} has wires to {some(others)}"
             if NodeKind.SENSOR in kinds:
                 way_out = "where there is air, name the node that fails"
             raise Misfit(f"the topology has no wire between {ends[0]!r} and {ends[1]!r}; {way_out}", *key)
