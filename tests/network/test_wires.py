@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +16,7 @@ from fedsim.errors import Misfit, UserError
 from fedsim.kernel.streams import Streams
 from fedsim.metrics.tables import transfers_table
 from fedsim.network.attachment import Attachment
+from fedsim.network.disciplines.dedicated import DedicatedChannel
 from fedsim.network.hop import Direction
 from fedsim.network.wires import Wires
 
@@ -231,3 +233,18 @@ def test_no_way_to_the_server_is_kept_before_somebody_sends_over_it(monkeypatch:
     assert made == []
     assert len(found.attachments[100].backbone.uplink) == 102
     assert len(made) == 2
+
+
+@pytest.mark.parametrize(
+    ("server", "near"), [("cluod", "; did you mean 'cloud'?"), ("east-1", "; did you mean 'east'?")]
+)
+def test_a_server_is_a_node_of_the_topology_and_no_sensor(server: str, near: str) -> None:
+    with pytest.raises(
+        Misfit, match=f"'{server}' must be a cloud, an edge server or a base station of the topology{re.escape(near)}"
+    ):
+        wires({"topology": RING, "network.server": server})
+
+
+def test_wires_have_the_discipline_that_the_network_says() -> None:
+    found = wires({"network.link": {"rate_bps": 8_000.0, "discipline": {"name": "dedicated"}}})
+    assert isinstance(found.path("station", "cloud")[0].channel, DedicatedChannel)
