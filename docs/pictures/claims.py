@@ -110,11 +110,12 @@ def hfedms_scc() -> Figure:
 def hfedms_forgetting() -> Figure:
     """HFedMS Fig. 9a: accuracy on the batches of a round that have passed, beside the accuracy on pooled tests."""
     passed = pd.read_csv(DOCS / "claims/forgetting.csv").assign(loss=0.0)  # a round without one was not evaluated
-    figure = Figure(figsize=(11, 4.2), layout="constrained")
+    figure = Figure(figsize=(15, 4.2), layout="constrained")
     styles = looks(passed["protocol"].unique())
-    titles = {"passed": "on the samples of round 21", "pooled": "on pooled tests"}
-    for axes, (tests, title) in zip(figure.subplots(1, 2, sharey=True), titles.items(), strict=True):
-        rounds = passed.assign(accuracy=passed[tests])
+    samples = "on the samples of round 21"
+    panels = [("passed", f"{samples}, to round 30", 30), ("passed", samples, 100), ("pooled", "on pooled tests", 100)]
+    for axes, (tests, title, last) in zip(figure.subplots(1, 3), panels, strict=True):
+        rounds = passed[passed["round"] <= last].assign(accuracy=lambda table, tests=tests: table[tests])
         figures.accuracy_over_rounds(rounds, axes, styles, legend=False).set(title=title, ylabel="accuracy")
         axes.axvline(21, color="0.6", linestyle=":", zorder=0)
     figures.curves_of(rounds, styles).legend_below(figure)

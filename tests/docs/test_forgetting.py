@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 from digit_runs import scenario
 
-from fedsim.data.captures import Capture, capture_samples
+from fedsim.data.captures import Capture, capture_samples, captured_ids
 from fedsim.experiment.run import run
 from fedsim.kernel.streams import Streams
 from fedsim.learning.learner import Trained
@@ -59,6 +59,41 @@ def test_passed_batches_are_those_that_were_learned_in_the_round(
             forgetting.passed_batches(whole, protocol, materials), zip(*seen, strict=True), strict=True
         ):
             assert np.array_equal(found, np.concatenate(parts))
+
+
+def test_images_come_again_in_what_is_learned_before_and_later(
+    forgetting: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    learned: dict[int, dict[int, Capture]] = {}
+    learn = Task.learn
+
+    def noted(own: Task, world: World, client: Client, capture: Capture, begun: Trained | None) -> Message:
+        learned.setdefault(own.round_number, {})[client.index] = capture
+        return learn(own, world, client, capture, begun)
+
+    monkeypatch.setattr(Task, "learn", noted)
+    monkeypatch.setattr(forgetting, "PASSED", 5)
+    monkeypatch.setattr(forgetting, "AGAIN", (6, 12))
+    whole = scenario(CHANGES | {"data.stream.samples": 70, "stop.rounds": 12, "protocols": [CHANGES["protocols"][0]]})
+    materials = gather_materials(whole, 1)
+    run(whole, out=tmp_path / "run")
+    images = {
+        number: [
+            (client, int(one))
+            for client, capture in captures.items()
+            for one in captured_ids(materials.dataset, client, capture, Streams(1))
+        ]
+        for number, captures in learned.items()
+    }
+
+    def share(*rounds: int) -> float:
+        there = {image for number in rounds for image in images[number]}
+        return sum(image in there for image in images[5]) / len(images[5])
+
+    found = forgetting.images_again(whole, whole.protocols[0], materials)
+    expected = {"before": share(*range(1, 5)), "by round 6": share(6), "by round 12": share(*range(6, 13))}
+    assert found == pytest.approx(expected)
+    assert 0 < found["by round 6"] < found["by round 12"] < 1 and 0 < found["before"] < 1
 
 
 def test_accuracy_is_that_of_the_model_at_the_end(forgetting: ModuleType, tmp_path: Path) -> None:

@@ -134,23 +134,35 @@ def test_a_cell_of_a_station_that_does_not_exist_is_refused() -> None:
 
 @pytest.mark.parametrize("station", [None, "factory-2/station-1"])
 @pytest.mark.parametrize(
-    ("row", "key"),
+    ("row", "key", "problem"),
     [
-        ("0,nobody,1000,2000", ["path"]),
-        ("0,*,0,2000", []),
-        ("5,*,1000,2000", ["path"]),
+        ("0,nobody,1000,2000\n0,*,1000,2000", ["path"], "has no sensor 'nobody'"),
+        ("0,*,0,2000", [], "no coverage in the uplink"),
+        ("5,*,1000,2000", ["path"], "must be at 0"),
     ],
     ids=["no such sensor", "no coverage", "nothing from 0 s on"],
 )
 def test_a_message_names_the_radio_that_it_is_about(
-    tmp_path: Path, row: str, key: list[str], station: str | None
+    tmp_path: Path, row: str, key: list[str], problem: str, station: str | None
 ) -> None:
     (tmp_path / "hall.csv").write_text(f"time_s,device,uplink_bps,downlink_bps\n{row}\n", encoding="utf-8")
     radio = {"name": "trace", "path": str(tmp_path / "hall.csv")}
     where = {"network.cell.radio": radio} if station is None else {"network.cells": {station: {"radio": radio}}}
-    with pytest.raises(Misfit) as refused:
+    with pytest.raises(Misfit, match=problem) as refused:
         wires({"topology": PARK, **where})
     assert [*refused.value.key] == [*(["cell"] if station is None else ["cells", station]), "radio", *key]
+
+
+def test_a_sensor_whose_rates_cannot_be_known_is_told_why() -> None:
+    budget = {
+        "name": "link_budget",
+        **{"carrier_hz": 1e9, "device_power_dbm": 20.0, "station_power_dbm": 30.0},
+        **{"device_noise_figure_db": 5.0, "station_noise_figure_db": 3.0, "path_loss": {"name": "free_space"}},
+    }
+    radio = {"name": "shannon", "profile": "pure", "bandwidth_hz": 1e6, "snr": budget}
+    with pytest.raises(Misfit, match="the distance of sensor 'west-1' to its base station is unknown") as refused:
+        wires({"topology": RING, "network.cells": {"west-station": {"radio": radio}}})
+    assert [*refused.value.key] == ["cells", "west-station", "radio", "snr"]
 
 
 def test_weights_are_by_device_class_and_for_the_air_only() -> None:
