@@ -29,16 +29,25 @@ class Sides:
     fused: nn.Module
 
     def ratios(
-        self, inputs: Sequence[torch.Tensor], d: torch.Tensor, kind: torch.dtype = torch.float32
+        self,
+        inputs: Sequence[torch.Tensor],
+        d: torch.Tensor,
+        kind: torch.dtype = torch.float32,
+        plain: Numbers | None = None,
     ) -> dict[str, float]:
         """The fused layer's errors over PyTorch's, by what was computed, and of all of it together.
 
         An error is relative to the norm of what should have come out; together it is the root of the mean square.
-        Inputs and gradients lie in numbers of that *kind*.
+        Inputs and gradients lie in numbers of that *kind*. What somebody has computed by *plain* sums, one term after
+        the other, counts as PyTorch's where its error is larger: on some processors PyTorch adds up in several parts.
         """
         inputs = [one.detach().to(kind).requires_grad_(one.requires_grad) for one in inputs]
         true = numbers(copy.deepcopy(self.pytorchs).double(), inputs, d.to(kind), torch.float64)
         theirs, mine = (_errors(made, true) for made in self.numbers(inputs, d, kind))
+        for name, made in (plain or {}).items():
+            error = _errors({name: made}, {name: true[name]})[name]
+            assert error < 1e-6, "no more than rounding"
+            theirs[name] = max(theirs[name], error)
         return {name: mine[name] / error for name, error in theirs.items()}
 
     def numbers(
