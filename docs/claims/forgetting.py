@@ -1,6 +1,6 @@
 """Writes forgetting.csv: accuracy on batches that have passed, as in HFedMS's Fig. 9a, with and without SCC.
 
-And images_again.csv: how many of their images were learned before, and come again in later batches.
+And images_again.csv: which share of their images was learned before, and comes again in later batches.
 
 ``FEDSIM_DATA=... python docs/claims/forgetting.py [FOLDER]`` runs scenarios/paper/forgetting_femnist.yaml to each of
 some rounds, with one store for all, into the folder (runs/forgetting). A run that is there is not made again.
@@ -80,6 +80,7 @@ def images_again(scenario: Scenario, protocol: Protocol, materials: Materials) -
         """Of the images that stand in these parts of the streams too, from one position to another."""
         again = 0
         for client, capture in captures.items():
+            assert capture.mixture is None, "passes, and no draws"
             first, end = of[client]
             there = Capture(first, end - first)
             ids = captured_ids(materials.dataset, client, there, streams) if end > first else ()

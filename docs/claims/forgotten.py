@@ -31,8 +31,8 @@ def changes(passed: pd.DataFrame, since: int, numbers: Sequence[int], pairs: Seq
     """By how many points more the first of each pair has gained since a round, on passed batches and on pooled tests.
 
     *since* is the round in which the batches were learned. A gain *beyond pooled* is that on passed batches less that
-    on pooled tests. Differences are paired by seed; the verdict is of the
-    claim that the first has gained more, or lost less.
+    on pooled tests. Differences are paired by seed; the verdict is of the claim that the first has gained more, or lost
+    less.
     """
     accuracy = passed.assign(**{"beyond pooled": passed["passed"] - passed["pooled"]}).set_index(["protocol", "seed"])
     begun = accuracy[accuracy["round"] == since]

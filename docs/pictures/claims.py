@@ -115,7 +115,8 @@ def hfedms_forgetting() -> Figure:
     samples = "on the samples of round 21"
     panels = [("passed", f"{samples}, to round 30", 30), ("passed", samples, 100), ("pooled", "on pooled tests", 100)]
     for axes, (tests, title, last) in zip(figure.subplots(1, 3), panels, strict=True):
-        rounds = passed[passed["round"] <= last].assign(accuracy=lambda table, tests=tests: table[tests])
+        rounds = passed[passed["round"] <= last]
+        rounds = rounds.assign(accuracy=rounds[tests])
         figures.accuracy_over_rounds(rounds, axes, styles, legend=False).set(title=title, ylabel="accuracy")
         axes.axvline(21, color="0.6", linestyle=":", zorder=0)
     figures.curves_of(rounds, styles).legend_below(figure)

@@ -77,8 +77,8 @@ def test_rounds_are_timed_and_updates_compared(asked: Asked, monkeypatch: pytest
     lines = list(rounds(asked))
     assert len(lines) == len(ways("cpu"))
     off = [float(line.partition("off by ")[2].partition(",")[0]) for line in lines]
-    # Float32 is off by 1e-4 to 9e-3 here, by processor, executor and mini-batch.
-    assert 3 * max(off[:2]) < off[2] < 0.3  # bfloat16
+    # Measured for float32: 1e-4 to 9e-3, by processor, executor and mini-batch; a processor always gives the same.
+    assert max(off[:2]) < 2e-2 and max(1e-2, 3 * max(off[:2])) < off[2] < 0.3  # bfloat16
 
 
 def test_on_a_device_every_precision_is_compared_with_the_cpu() -> None:

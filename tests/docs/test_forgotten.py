@@ -10,7 +10,7 @@ from types import ModuleType
 import pandas as pd
 import pytest
 
-RISES = {"kept": {1: 0.50, 2: 0.60, 3: 0.70}, "lost": {1: 0.50, 2: 0.60, 3: 0.70}}
+EARLIER = {"kept": {1: 0.50, 2: 0.60, 3: 0.70}, "lost": {1: 0.50, 2: 0.60, 3: 0.70}}
 LATER = {"kept": {1: 0.55, 2: 0.66, 3: 0.75}, "lost": {1: 0.40, 2: 0.48, 3: 0.58}}
 
 
@@ -24,7 +24,7 @@ def passed() -> pd.DataFrame:
     """Accuracy on passed batches after rounds 21 and 30; on pooled tests all protocols are at a half."""
     rows = [
         {"protocol": protocol, "seed": seed, "round": number, "passed": accuracy, "pooled": 0.5}
-        for number, table in ((21, RISES), (30, LATER))
+        for number, table in ((21, EARLIER), (30, LATER))
         for protocol, seeds in table.items()
         for seed, accuracy in seeds.items()
     ]

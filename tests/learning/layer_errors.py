@@ -38,8 +38,9 @@ class Sides:
         """The fused layer's errors over PyTorch's, by what was computed, and of all of it together.
 
         An error is relative to the norm of what should have come out; together it is the root of the mean square.
-        Inputs and gradients lie in numbers of that *kind*. What somebody has computed by *plain* sums, one term after
-        the other, counts as PyTorch's where its error is larger: on some processors PyTorch adds up in several parts.
+        Inputs and gradients lie in numbers of that *kind*. *plain* has what plain sums make, one term after the other:
+        where their error is larger it counts instead of PyTorch's, which adds up in several parts on some processors,
+        and so rounds less. Of all of it together PyTorch's own error counts.
         """
         inputs = [one.detach().to(kind).requires_grad_(one.requires_grad) for one in inputs]
         true = numbers(copy.deepcopy(self.pytorchs).double(), inputs, d.to(kind), torch.float64)

@@ -140,7 +140,7 @@ def test_of_several_messages_on_a_hop_each_has_its_part_of_the_bytes() -> None:
     line = Line((1_000.0,))
     [hop] = line.route
     hop.set_rate(1_000.0, 1.0, BLOCKS)
-    assert line.network.air_bits(0, hop, 300.0, messages=3) == 3 * air_bits(800.0, BLOCKS)
+    assert line.network.air_bits(0, hop, 150.0, messages=3) == 3 * air_bits(400.0, BLOCKS)
 
 
 def test_repeated_blocks_follow_the_negative_binomial_law() -> None:

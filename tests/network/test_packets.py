@@ -35,7 +35,7 @@ def test_a_header_without_packets_is_sent_once() -> None:
     assert put_on_link(26_720_000.0, Transport(header_bytes=40), Loss(), None).bytes == 26_720_040.0
 
 
-def test_a_message_of_nothing_but_a_header_may_be_lost() -> None:
+def test_a_message_of_nothing_but_a_header_may_be_sent_again() -> None:
     lossy = Loss(probability=0.5, attempts=50)
     found = [put_on_link(0.0, Transport(header_bytes=40), lossy, np.random.default_rng(seed)) for seed in range(20)]
     assert {attempted.bytes - attempted.retransmitted_bytes for attempted in found} == {40.0}
