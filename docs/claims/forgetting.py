@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 import torch
+from forgotten import LATER, PASSED
 from tables import HERE, scenario_of, write
 
 import fedsim
@@ -31,11 +32,9 @@ from fedsim.protocols.world import Client
 from fedsim.scenario.build import Materials, build_world, gather_materials
 from fedsim.scenario.schema import Scenario
 
-PASSED = 21
-"""The round of the batches: the first of a block of T = 5, so a full one."""
 ROUNDS = (20, *range(21, 31), 35, 40, 50, 60, 80, 100)
 BATCH = 1024
-AGAIN = (22, 25, 30, 100)
+"""Samples that a model is asked about at once."""
 Batches = tuple[npt.NDArray[np.float32], npt.NDArray[np.int64]]
 
 
@@ -88,7 +87,7 @@ def images_again(scenario: Scenario, protocol: Protocol, materials: Materials) -
         return again / sum(capture.samples for capture in captures.values())
 
     shares = {"before": share({client: (0, capture.first) for client, capture in captures.items()})}
-    for number in AGAIN:
+    for number in LATER:
         ends = {
             one.index: one.stream.consumed for one in clients_after(number, scenario, protocol, materials) if one.stream
         }

@@ -10,6 +10,11 @@ from judging import VERDICTS
 from fedsim.experiment.compare import difference
 from fedsim.metrics.intervals import half_width
 
+PASSED = 21
+"""The round of the batches: the first of a block of T = 5, so a full one."""
+LATER = (22, 25, 30, 100)
+"""Rounds that are compared with it."""
+
 
 def over_rounds(passed: pd.DataFrame) -> pd.DataFrame:
     """A row for each round: accuracy in per cent on the passed batches, and on pooled tests, of each protocol.
@@ -27,18 +32,18 @@ def over_rounds(passed: pd.DataFrame) -> pd.DataFrame:
     return pd.DataFrame(rows)
 
 
-def changes(passed: pd.DataFrame, since: int, numbers: Sequence[int], pairs: Sequence[tuple[str, str]]) -> pd.DataFrame:
-    """By how many points more the first of each pair has gained since a round, on passed batches and on pooled tests.
+def changes(passed: pd.DataFrame, pairs: Sequence[tuple[str, str]]) -> pd.DataFrame:
+    """By how many points more the first of each pair has gained since the batches, on those and on pooled tests.
 
-    *since* is the round in which the batches were learned. A gain *beyond pooled* is that on passed batches less that
+    A gain *beyond pooled* is that on passed batches less that
     on pooled tests. Differences are paired by seed; the verdict is of the claim that the first has gained more, or lost
     less.
     """
     accuracy = passed.assign(**{"beyond pooled": passed["passed"] - passed["pooled"]}).set_index(["protocol", "seed"])
-    begun = accuracy[accuracy["round"] == since]
+    begun = accuracy[accuracy["round"] == PASSED]
     rows = []
     for tests in ("passed", "pooled", "beyond pooled"):
-        for number in numbers:
+        for number in LATER:
             gains = 100 * (accuracy[accuracy["round"] == number][tests] - begun[tests])
             table = gains.rename("gain").reset_index().assign(accounting="event")
             for one, other in pairs:

@@ -179,9 +179,7 @@ def tables(kept: Rounds, classes: Rounds) -> dict[str, pd.DataFrame]:
         ),
         "stream_course.csv": course(kept["competitors-stream-long"], range(50, 301, 50)),
         "forgotten.csv": over_rounds(passed),
-        "forgotten_changes.csv": changes(
-            passed, 21, (22, 25, 30, 100), [("hfedms_d", "hfedms_s"), ("hfedms_d", "no SCC")]
-        ),
+        "forgotten_changes.csv": changes(passed, [("hfedms_d", "hfedms_s"), ("hfedms_d", "no SCC")]),
         "scc_tuned.csv": ahead(passed, (20, 40, 60, 80, 100), "hfedms_d", "no SCC"),
         "flexifed_speed_ups.csv": speed_ups(flexifed),
         "flexifed_models.csv": by_model({data: classes[name] for data, name in FLEXIFED.items()}),

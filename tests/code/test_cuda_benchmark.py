@@ -77,7 +77,8 @@ def test_rounds_are_timed_and_updates_compared(asked: Asked, monkeypatch: pytest
     lines = list(rounds(asked))
     assert len(lines) == len(ways("cpu"))
     off = [float(line.partition("off by ")[2].partition(",")[0]) for line in lines]
-    # Measured for float32: 1e-4 to 9e-3, by processor, executor and mini-batch; a processor always gives the same.
+    # Rounding alone may decide about a rectifier or a maximum: where the start moves by a last bit of float32,
+    # PyTorch's float64 moves by up to 8e-3. Measured for float32, by processor, executor and mini-batch: 1e-4 to 9e-3.
     assert max(off[:2]) < 2e-2 and max(1e-2, 3 * max(off[:2])) < off[2] < 0.3  # bfloat16
 
 

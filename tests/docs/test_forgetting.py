@@ -76,7 +76,7 @@ def test_images_come_again_in_what_is_learned_before_and_later(
 
     monkeypatch.setattr(LocalWork, "_finish", noted)
     monkeypatch.setattr(forgetting, "PASSED", 5)
-    monkeypatch.setattr(forgetting, "AGAIN", (6, 12))
+    monkeypatch.setattr(forgetting, "LATER", (6, 12))
     whole = scenario(CHANGES | {"data.stream.samples": 70, "stop.rounds": 12, "protocols": [protocol]})
     materials = gather_materials(whole, 1)
     run(whole, out=tmp_path / "run")

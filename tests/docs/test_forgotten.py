@@ -20,6 +20,11 @@ def forgotten() -> ModuleType:
     return importlib.import_module("forgotten")
 
 
+@pytest.fixture(autouse=True)
+def one_later_round(forgotten: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(forgotten, "LATER", (30,))
+
+
 def passed() -> pd.DataFrame:
     """Accuracy on passed batches after rounds 21 and 30; on pooled tests all protocols are at a half."""
     rows = [
@@ -40,7 +45,7 @@ def test_a_row_for_each_round_has_means_and_intervals_of_each_protocol(forgotten
 
 
 def test_what_one_has_gained_more_than_another_is_paired_by_seed(forgotten: ModuleType) -> None:
-    table = forgotten.changes(passed(), 21, [30], [("kept", "lost"), ("lost", "kept")])
+    table = forgotten.changes(passed(), [("kept", "lost"), ("lost", "kept")])
     rows = table.set_index(["on", "claim"])
     found = rows.loc[("passed", "kept > lost")]
     # 5 + 10, 6 + 12 and 5 + 12 points: their s is 1.5275
@@ -49,10 +54,10 @@ def test_what_one_has_gained_more_than_another_is_paired_by_seed(forgotten: Modu
     assert set(rows.loc["pooled", "verdict"]) == {"undecided"}
 
 
-def test_gains_beyond_pooled_tests_are_what_is_remembered_of_the_batches(forgotten: ModuleType) -> None:
+def test_gains_beyond_pooled_tests_are_those_on_the_batches_less_those_on_pooled_tests(forgotten: ModuleType) -> None:
     rising = passed()
     rising.loc[rising["round"] == 30, "pooled"] = 0.62
-    rows = forgotten.changes(rising, 21, [30], [("kept", "lost")]).set_index("on")
+    rows = forgotten.changes(rising, [("kept", "lost")]).set_index("on")
     assert rows["first"].to_dict() == {
         "passed": "+5.3 +/- 1.4",
         "pooled": "+12.0 +/- 0.0",

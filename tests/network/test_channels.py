@@ -458,12 +458,3 @@ def test_the_roundings_of_many_messages_in_a_queue_do_not_add_up() -> None:
     env.run()
     for place, flow in enumerate(flows, start=1):
         assert abs(Fraction(flow.arrived_s) - Fraction(start_s) - place * Fraction(need_s)) <= 4 * math.ulp(start_s)
-
-
-def test_what_has_all_been_sent_is_on_no_channel_and_needs_nothing_more(env: Environment) -> None:
-    flow = Note(env, 4.0, share=0.5)
-    flow.ticket = 7
-    flow.book(1.0)
-    flow.book_all()
-    assert flow.ticket < 0
-    assert (flow.need_s, flow.share_sent, flow.spent_s) == (0.0, 1.0, 2.0)
