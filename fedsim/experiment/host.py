@@ -17,6 +17,7 @@ from fedsim import registry
 from fedsim.errors import UserError, nearest
 from fedsim.imports import source_digest
 from fedsim.kernel.streams import Streams
+from fedsim.learning.claims import TrainedElsewhere
 from fedsim.learning.executors.choice import AUTO, PRECISIONS, TORCH_DEVICES, ByProtocol, Choice, choose
 from fedsim.learning.forcing import Forcer
 from fedsim.learning.graph import Graph
@@ -244,6 +245,8 @@ class Learners:
         self._folder = store
         self._run = run
         self._tell = tell
+        self.patient = True
+        """Whether a learner waits where another run in the same store trains the same, or raises `TrainedElsewhere`."""
         self._store: Store | None = None
         self._executor: tuple[Materials, Executor] | None = None
 
@@ -254,7 +257,7 @@ class Learners:
             return NoLearner()
         executor, label = self._executor_for(materials, host.training), f"{protocol.title}/{materials.seed}"
         if self._store is None:
-            self._store = Store(self._folder, self._run, executor, label=label, tell=self._tell)
+            self._store = Store(self._folder, self._run, executor, label=label, tell=self._tell, wait=self._wait)
         store = self._store = self._store.labelled(label, executor)
         graph = Graph(host.training.numeric_family)
         return GraphLearner(
@@ -281,6 +284,10 @@ class Learners:
             )
             self._executor = materials, made
         return self._executor[1]
+
+    def _wait(self) -> None:
+        if not self.patient:
+            raise TrainedElsewhere
 
     def _close_executor(self) -> None:
         if self._executor is not None:

@@ -22,3 +22,9 @@ class Observer:
 
     def end(self, protocol: Protocol, seed: int) -> None:
         """The protocol has ended on this seed."""
+
+    def put_off(self, protocol: Protocol, seed: int) -> None:
+        """Another run in the same store trains the same: the protocol begins again on this seed when others have."""
+
+    def waits(self) -> None:
+        """Other runs in the same store train all that is left; this one goes on when one of them has."""

@@ -6,12 +6,14 @@ import math
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any, BinaryIO, Self
 
 import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyarrow import feather
 
 from fedsim.experiment.run_folder import RunFolder
 from fedsim.metrics.cost_models.settings import RunFacts
@@ -32,63 +34,72 @@ from fedsim.scenario.schema import Scenario
 
 __all__ = ["ResultTables", "stream_columns"]
 
+TRANSFERS = "transfers.parquet"
+
 
 @dataclass
 class ResultTables:
     """Rounds, transfers, links, groups, what was taken for what, and the summary of what has been run so far.
 
-    Transfers are many, so they are not kept in memory: each run is appended to a file that gets its name when all are
-    done, at the end of a ``with`` block.
+    Rows stand in the scenario's order, whichever protocol and seed has been run first. Transfers are many, so they are
+    not kept in memory: each run is appended to a file that gets its name when all are done, at the end of a ``with``
+    block.
     """
 
     scenario: Scenario
     folder: RunFolder
-    rounds: list[pd.DataFrame] = field(default_factory=list)
-    links: list[pd.DataFrame] = field(default_factory=list)
-    groups: list[pd.DataFrame] = field(default_factory=list)
-    device_classes: list[pd.DataFrame] = field(default_factory=list)
-    confusion: list[pd.DataFrame] = field(default_factory=list)
-    summary: list[dict[str, Any]] = field(default_factory=list)
+    rounds: dict[int, pd.DataFrame] = field(default_factory=dict)
+    links: dict[int, pd.DataFrame] = field(default_factory=dict)
+    groups: dict[int, pd.DataFrame] = field(default_factory=dict)
+    device_classes: dict[int, pd.DataFrame] = field(default_factory=dict)
+    confusion: dict[int, pd.DataFrame] = field(default_factory=dict)
+    summary: dict[int, list[dict[str, Any]]] = field(default_factory=dict)
+    _appended: int = 0
+    """How many runs' transfers are in the file, the first ones."""
     _transfers: pq.ParquetWriter | None = None
     _file: BinaryIO | None = None
 
-    def add(self, protocol: Protocol, seed: int, world: World, more: Mapping[str, float]) -> None:
-        """Measure a world in which *protocol* has ended; *more* are columns of its row in the summary."""
+    def add(self, position: int, protocol: Protocol, seed: int, world: World, more: Mapping[str, float]) -> None:
+        """Measure a world in which *protocol* has ended; *more* are columns of its row in the summary.
+
+        *position* is the place of the protocol on the seed among all of the scenario.
+        """
         evaluations = {done.number: done.metrics for done in world.loop.rounds_done}
         chosen = chosen_metrics(self.scenario.evaluate, world.dataset)
         rounds = rounds_table(world.trace, evaluations, on=self.scenario.evaluate.on, chosen=chosen)
         in_flight = world.network.in_flight
         links = links_table(world.trace, in_flight, world.network.links, duration_s=world.env.now)
         first = {"protocol": protocol.title, "seed": seed}
-        self.rounds.append(_with_columns(first, rounds))
-        self.links.append(_with_columns(first, links))
+        self.rounds[position] = _with_columns(first, rounds)
+        self.links[position] = _with_columns(first, links)
         if last := [metrics for metrics in evaluations.values() if metrics][-1:]:
-            self.confusion.append(_with_columns(first, confusion_table(last[0], counted_classes(world.dataset))))
+            self.confusion[position] = _with_columns(first, confusion_table(last[0], counted_classes(world.dataset)))
         names = [client.name for client in world.clients]
         if len(world.trace.groups):
-            self.groups.append(_with_columns(first, groups_table(world.trace, names)))
+            self.groups[position] = _with_columns(first, groups_table(world.trace, names))
         if classes := world.loop.device_classes:
             by_class = {done.number: done.by_class for done in world.loop.rounds_done}
             of_classes = device_classes_table(world.trace, by_class, classes, chosen=chosen)
-            self.device_classes.append(_with_columns(first, of_classes))
+            self.device_classes[position] = _with_columns(first, of_classes)
         if self.scenario.save_transfers:
             transfers = transfers_table(world.trace, in_flight, world.network.links, names)
-            self._append_transfers(_with_columns(first, transfers))
-        self.summary += [first | row for row in self._summary_rows(protocol, world, rounds, more)]
+            self._take_transfers(position, _with_columns(first, transfers))
+        self.summary[position] = [first | row for row in self._summary_rows(protocol, world, rounds, more)]
 
     def save(self) -> None:
         """Write all tables but the transfers anew."""
-        rounds = pd.concat(self.rounds, ignore_index=True)
+        rounds = _in_order(self.rounds)
         self.folder.save_table("rounds.parquet", rounds)
         self.folder.save_table("rounds.csv", rounds)
-        self.folder.save_table("summary.csv", pd.DataFrame(self.summary))
-        self.folder.save_table("links.csv", pd.concat(self.links, ignore_index=True))
+        summary = chain.from_iterable(rows for _, rows in sorted(self.summary.items()))
+        self.folder.save_table("summary.csv", pd.DataFrame(summary))
+        self.folder.save_table("links.csv", _in_order(self.links))
         if self.groups:
-            self.folder.save_table("groups.parquet", pd.concat(self.groups, ignore_index=True))
+            self.folder.save_table("groups.parquet", _in_order(self.groups))
         if self.device_classes:
-            self.folder.save_table("device_classes.csv", pd.concat(self.device_classes, ignore_index=True))
-        if any(map(len, self.confusion)):
-            self.folder.save_table("confusion.csv", pd.concat(self.confusion, ignore_index=True))
+            self.folder.save_table("device_classes.csv", _in_order(self.device_classes))
+        if any(map(len, self.confusion.values())):
+            self.folder.save_table("confusion.csv", _in_order(self.confusion))
 
     def __enter__(self) -> Self:
         return self
@@ -99,18 +110,31 @@ class ResultTables:
         self._transfers.close()
         self._file.close()
         if error is None:
-            self._scratch.replace(self.folder.path / "transfers.parquet")
+            self._scratch().replace(self.folder.path / TRANSFERS)
 
-    @property
-    def _scratch(self) -> Path:
-        return self.folder.path / ".transfers.parquet.tmp"
+    def _scratch(self, position: int = 0) -> Path:
+        """Where those of a run are laid aside; of the first one, which never are, the file that all are appended to."""
+        return self.folder.path / f".{TRANSFERS}.{position}.tmp"
 
-    def _append_transfers(self, transfers: pd.DataFrame) -> None:
+    def _take_transfers(self, position: int, transfers: pd.DataFrame) -> None:
+        """Append them, and those behind them that were there before them; or lay them aside until their turn comes."""
         table = pa.Table.from_pandas(transfers, preserve_index=False)
+        if position > self._appended:
+            with self._scratch(position).open("wb") as file:
+                feather.write_feather(table, file)  # keeps all types, so that the bytes come out as in one go
+            return
+        self._append_transfers(table)
+        while (aside := self._scratch(self._appended)).exists():
+            with aside.open("rb") as file:
+                self._append_transfers(feather.read_table(file))
+            aside.unlink()
+
+    def _append_transfers(self, table: pa.Table) -> None:
         if self._transfers is None:
-            self._file = self._scratch.open("wb")  # a path could also be taken for an address
+            self._file = self._scratch().open("wb")  # a path could also be taken for an address
             self._transfers = pq.ParquetWriter(self._file, table.schema)
         self._transfers.write_table(table)
+        self._appended += 1
 
     def _summary_rows(
         self, protocol: Protocol, world: World, rounds: pd.DataFrame, more: Mapping[str, float]
@@ -134,6 +158,10 @@ class ResultTables:
             )
             rows["formula"] = formula_row(event, self.scenario.formula.cost(facts))
         return [rows[accounting] for accounting in self.scenario.accounting]
+
+
+def _in_order(tables: Mapping[int, pd.DataFrame]) -> pd.DataFrame:
+    return pd.concat([table for _, table in sorted(tables.items())], ignore_index=True)
 
 
 def _with_columns(first: dict[str, Any], table: pd.DataFrame) -> pd.DataFrame:

@@ -1,7 +1,7 @@
 """Running a scenario: every protocol on every seed, one after the other, each from time zero.
 
-A run that was interrupted is run again from time zero as well: the clock is cheap, and what was learned is found in the
-store. A finished run is not run again.
+What another run trains at this moment, into the same store, comes later. A run that was interrupted is run again from
+time zero as well: the clock is cheap, and what was learned is found in the store. A finished run is not run again.
 """
 
 from __future__ import annotations
@@ -28,7 +28,9 @@ from fedsim.experiment.result_tables import ResultTables
 from fedsim.experiment.results import Results
 from fedsim.experiment.run_folder import RunFolder
 from fedsim.experiment.simulate import join, simulate
+from fedsim.experiment.turns import Turns
 from fedsim.experiment.validate import validate
+from fedsim.learning.claims import TrainedElsewhere
 from fedsim.learning.store_folder import check_store
 from fedsim.protocols.protocol import Protocol
 from fedsim.scenario.build import Materials, build_world, gather_materials
@@ -148,18 +150,27 @@ def _run_all(
         Learners(host, store, folder.manifest["run"], remark) as learners,
         ResultTables(scenario, folder) as tables,
     ):
-        for seed in scenario.seeds:
+        labels = [(seed, protocol) for seed in scenario.seeds for protocol in scenario.protocols]
+        rows: dict[int, dict[str, Any]] = {}
+        turns = Turns(len(labels), observer.waits)
+        for position in turns:
+            seed, protocol = labels[position]
             if seed != materials.seed:
                 materials = gather_materials(scenario, seed)
-            for protocol in scenario.protocols:
-                with set_aside():
-                    row = _run_one(scenario, protocol, materials, learners, tables, observer)
+            learners.patient = turns.patient
+            with set_aside():
+                try:
+                    rows[position] = _run_one(scenario, protocol, materials, learners, tables, position, observer)
+                except TrainedElsewhere:
+                    turns.put_off(position)
+                    observer.put_off(protocol, seed)
+                else:
                     tables.save()
-                    folder.manifest["runs"].append(row)
+                    folder.manifest["runs"] = [row for _, row in sorted(rows.items())]
                     folder.manifest["real_seconds"] = before_s + time.monotonic() - began_s
                     take_peaks(folder.manifest)
                     folder.save_manifest()
-                    gc.collect()  # a finished world is full of cycles
+                gc.collect()  # a finished world is full of cycles
     take_peaks(folder.manifest)  # again, now that the last workers have ended and theirs is known
     folder.manifest["remarks"] += map(printable, remarks_after(Results(folder.path)))
     folder.manifest["status"] = "finished"
@@ -172,9 +183,10 @@ def _run_one(
     materials: Materials,
     learners: Learners,
     tables: ResultTables,
+    position: int,
     observer: Observer,
 ) -> dict[str, Any]:
-    """One protocol on one seed; returns its row of the manifest."""
+    """One protocol on one seed, in its *position* among all; returns its row of the manifest."""
     began_s = time.monotonic()
     seed, stop = materials.seed, protocol.stop or scenario.stop
     observer.begin(protocol, seed, stop, len(materials.topology.sensors))
@@ -195,7 +207,7 @@ def _run_one(
             models |= {f"{name}/{part}": handle for part, handle in one.model.items()}
             owners |= {name: materials.device_classes[one.client]} if one.model else {}
     final = world.learner.keep_final(models)
-    tables.add(protocol, seed, world, columns)
+    tables.add(position, protocol, seed, world, columns)
     observer.end(protocol, seed)
     return {
         "protocol": protocol.title,

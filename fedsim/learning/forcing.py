@@ -1,7 +1,8 @@
 """Forcing: a value is asked for, so what it needs is computed, and nothing else.
 
 First the pending ancestry is planned, as if the store were empty: the plan is a function of the graph alone. Then a
-walk goes back from the value and stops at whatever is in memory or in the store. What is left runs chunk by chunk, and
+walk goes back from the value and stops at whatever is in memory or in the store. What is left is claimed, as another
+run may be about to compute the same, and runs chunk by chunk; it
 ends in the planned order, though the executor may begin a few chunks ahead. A checkpoint is written between chunks once
 its interval has passed; the interval grows where checkpoints take long. All walks are loops, so the graph may be any
 depth.
@@ -47,12 +48,17 @@ class Forcer:
         self._monotonic = monotonic
         self._checkpoint_due_s = monotonic() + checkpoint_interval_s
         self._sequence = itertools.count()
+        self._beginning: str | None = None
+        """The first chunk that is made of another one: with it begins whatever two graphs have in common."""
+        self._claimed = False
 
     def force(self, *handles: Handle) -> bool:
         """Give each its value: from memory, from the store, or by computing what it needs; whether it did that."""
         pending = [handle for handle in handles if not handle.computed]
         self._plan(pending)
         chunks = self._needed(pending)
+        if chunks and self._claims():
+            chunks = self._needed(pending)
         folding = _Folding(self._executor, chunks)
         try:
             for number, chunk in enumerate(chunks):
@@ -71,6 +77,14 @@ class Forcer:
             self._plan([handle])
             self._stored(handle)
 
+    def _claims(self) -> bool:
+        """Claim what is to be computed, once for all of it; whether others may have computed some of it meanwhile."""
+        if self._claimed or self._beginning is None:
+            return False
+        self._store.claim(self._beginning)
+        self._claimed = True
+        return True
+
     def _begin_ahead(self, chunks: Sequence[Chunk]) -> None:
         """Let the executor begin what it will be asked for next, as far as the inputs are there."""
         ahead = 0
@@ -86,6 +100,8 @@ class Forcer:
             inputs = {name.node.chunk.digest for node in nodes for name in node.inputs.values() if name.node.chunk}
             digest = digest_of([[node.key for node in nodes], sorted(inputs)])
             chunk = Chunk(next(self._sequence), digest, tuple(nodes))
+            if inputs and self._beginning is None:
+                self._beginning = digest
             for node in nodes:
                 node.chunk = chunk
 

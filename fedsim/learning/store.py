@@ -6,6 +6,7 @@ Layout (several runs may share one store)::
     metrics/RUN.jsonl    metrics for ever, a line each as they are made
     ledger/RUN.jsonl     a line for each node computed, each tensor loaded, each checkpoint
     tensors/             one safetensors file for each kept output
+    claims/              a lock for each beginning of trainings, held by the run that trains what begins so
     index/RUN.json       by label (a protocol on a seed): the tensors that it needs to go on, or its final weights;
                          replaced atomically
     damaged/             what did not fit its digest when it was read; nobody reads or deletes it
@@ -17,25 +18,24 @@ does not fit its digest counts as absent, so it is computed again.
 from __future__ import annotations
 
 import copy
-import json
 import os
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any, Protocol, Self
 
 from fedsim.errors import UserError
-from fedsim.files import own_file_opener, read_own_file, shown, write_atomically
+from fedsim.files import read_own_file, shown, write_atomically
+from fedsim.learning.claims import Claim, Wait, just_wait
 from fedsim.learning.graph import Handle
 from fedsim.learning.operations.operation import Value
 from fedsim.learning.store_folder import ELSEWHERE, StoreFolder
+from fedsim.learning.stored_metrics import LineFile, StoredMetrics
 from fedsim.learning.stored_values import (
     Damaged,
     Index,
     check_tensors,
     index_bytes,
-    metrics_line,
     read_index,
-    read_metrics,
     with_digest,
 )
 
@@ -59,11 +59,20 @@ def _say_nothing(text: str) -> None:
 class Store:
     """A run's view of a store on disk, for one of its labels: one protocol on one seed. *tell* hears of damage.
 
+    *wait* is called when another run trains what this one is about to train: see `fedsim.learning.claims`.
+
     Raises `UserError` when the folder is no store, and nothing that can be made one.
     """
 
     def __init__(
-        self, folder: Path, run: str, files: TensorFiles, *, label: str, tell: Callable[[str], None] = _say_nothing
+        self,
+        folder: Path,
+        run: str,
+        files: TensorFiles,
+        *,
+        label: str,
+        tell: Callable[[str], None] = _say_nothing,
+        wait: Wait = just_wait,
     ) -> None:
         self.folder = folder
         self._files = files
@@ -72,34 +81,40 @@ class Store:
         self._place = StoreFolder(folder)
         self._run = run
         self._index_path = folder / "index" / f"{run}.json"
-        self._metrics_path = folder / "metrics" / f"{run}.jsonl"
         self._sound: set[str] = set()
         """Tensors on disk that this process has written, or read whole."""
         self._mistrusted: set[Path] = set()
+        self._claim = Claim(folder / "claims", wait)
         with self._place.lock:
-            self.all_metrics = self._read_all_metrics()
-            """By name: what the store had when it was opened, and what has been added since."""
+            self._metrics = StoredMetrics(self._place, run, tell)
             self._index = self._read_own_index()
-        self._ledger_file = _LineFile(folder / "ledger" / f"{run}.jsonl")
-        self._metrics_file = _LineFile(self._metrics_path)
+        self._ledger_file = LineFile(folder / "ledger" / f"{run}.jsonl")
 
     def labelled(self, label: str, files: TensorFiles) -> Self:
-        """The same run's view for another label, in another executor's hands."""
+        """The same run's view for another label, in another executor's hands. What was claimed for this one is over."""
+        self._claim.release()
         view = copy.copy(self)
         view._label, view._files = label, files
         return view
+
+    def claim(self, beginning: str) -> None:
+        """Claim all trainings of the label, which begin so, and read what others have added to the store by then.
+
+        Others that begin so wait until the label has its final model, or the next label has come.
+        """
+        self._claim.take(beginning)
+        with self._place.lock:
+            self._metrics.read_of_others()
 
     # -- metrics and numbers, for ever ------------------------------------------------------------------------------
 
     def scalar(self, handle: Handle) -> Value | None:
         """The stored metrics, or the number, that a planned *handle* stands for; None when there is none."""
-        return self.all_metrics.get(_name(handle))
+        return self._metrics.by_name.get(_name(handle))
 
     def keep_scalar(self, handle: Handle) -> None:
         """Store computed metrics, or a number, for ever."""
-        name = _name(handle)
-        self.all_metrics[name] = handle.value
-        self._metrics_file.append(metrics_line(name, handle.value))
+        self._metrics.add(_name(handle), handle.value)
 
     def log(self, *rows: Mapping[str, Any]) -> None:
         """Add rows to the ledger."""
@@ -143,6 +158,7 @@ class Store:
             final = self._index.finals[self._label] = {part: name for part, name in names.items() if name}
             self._index.frontiers.pop(self._label, None)
             self._write_index()
+        self._claim.release()
         return {part: f"tensors/{name}.safetensors" for part, name in final.items()}
 
     def _keep_tensors(self, handle: Handle) -> str | None:
@@ -174,8 +190,9 @@ class Store:
         return content
 
     def close(self) -> None:
-        """Close the files that are being appended to."""
-        self._metrics_file.close()
+        """Close the files that are being appended to, and let others train."""
+        self._claim.release()
+        self._metrics.close()
         self._ledger_file.close()
 
     def _tensor_file(self, name: str) -> str:
@@ -211,31 +228,7 @@ class Store:
             self._put_aside(self._index_path, damage)
             return Index()
 
-    # -- reading metrics, and what is damaged -----------------------------------------------------------------------
-
-    def _read_all_metrics(self) -> dict[str, Value]:
-        """Those of all runs. Damaged lines of the own file are put aside; others may be being written to."""
-        found: dict[str, Value] = {}
-        damaged: dict[Path, list[bytes]] = {}
-        for path in self._place.files("metrics"):
-            for number, line in enumerate(_complete_lines(path), start=1):
-                try:
-                    name, metrics = read_metrics(line)
-                    found[name] = metrics
-                except Damaged as damage:
-                    if path not in damaged:
-                        self._tell(f"{shown(path)}:{number}: {damage}; what it held is computed again")
-                    damaged.setdefault(path, []).append(line)
-        if lines := damaged.get(self._metrics_path):
-            self._take_out(lines)
-        return found
-
-    def _take_out(self, damaged: list[bytes]) -> None:
-        """Move lines of the own metrics to where damaged files are; the lock is held."""
-        path = self._metrics_path
-        write_atomically(self._place.place_aside(path.name), *(line + b"\n" for line in damaged))
-        lines = (read_own_file(path) or b"").split(b"\n")
-        write_atomically(path, b"\n".join(line for line in lines if line not in damaged))
+    # -- what is damaged ---------------------------------------------------------------------------------------------
 
     def _put_aside(self, path: Path, damage: Damaged) -> None:
         place = self._place.put_aside(path)
@@ -252,30 +245,3 @@ def _read_index(path: Path) -> Index | None:
     """None when it is not there."""
     content = read_own_file(path)
     return None if content is None else read_index(path.stem, content)
-
-
-def _complete_lines(path: Path) -> list[bytes]:
-    """The lines of a file; a last one that was cut off by a kill does not count."""
-    lines = (read_own_file(path) or b"").split(b"\n")
-    return [line for line in lines[:-1] if line]
-
-
-_as_text = json.JSONEncoder(separators=(",", ":")).encode
-
-
-class _LineFile:
-    """A JSON-lines file; a last line that was cut off by a kill is removed before the first append."""
-
-    def __init__(self, path: Path) -> None:
-        content = read_own_file(path) or b""
-        whole = content.rfind(b"\n") + 1
-        self._file = open(path, "ab", opener=own_file_opener)  # noqa: SIM115 - it stays open
-        if whole < len(content):
-            self._file.truncate(whole)
-
-    def append(self, *rows: Mapping[str, Any]) -> None:
-        self._file.write(b"".join(_as_text(row).encode() + b"\n" for row in rows))
-        self._file.flush()
-
-    def close(self) -> None:
-        self._file.close()

@@ -34,6 +34,7 @@ MARK, LOCK, DAMAGED = "store.json", "lock", "damaged"
 CONTENT = {"format": "fedsim-store", "version": 2}
 """Of the mark."""
 OWN_FILES = {
+    "claims": re.compile(r"[0-9a-f]+\.lock"),
     "metrics": re.compile(r"[^/]+\.jsonl"),
     "ledger": re.compile(r"[^/]+\.jsonl"),
     "index": re.compile(r"[^/]+\.json"),

@@ -42,13 +42,13 @@ def computed(out: Path) -> set[bytes]:
 
 def send_itself(at: At, out: Path) -> None:
     """From now on this process counts; to be called once, in a process of its own."""
-    from fedsim.learning.store import _LineFile
+    from fedsim.learning.stored_metrics import LineFile
 
     if at.sizes:
         _send_when_sizes_are_known(at)
         return
     known, left, sent = computed(out), at.moments, False
-    append = _LineFile.append
+    append = LineFile.append
 
     def is_now() -> bool:
         nonlocal left, sent
@@ -73,7 +73,7 @@ def send_itself(at: At, out: Path) -> None:
         if is_path and os.fsdecode(about[0]).startswith(str(out)) and is_now():
             os.kill(os.getpid(), at.signal)
 
-    _LineFile.append = watched  # type: ignore[method-assign]
+    LineFile.append = watched  # type: ignore[method-assign]
     sys.addaudithook(hook)
 
 

@@ -62,3 +62,6 @@ class Bars(Display):
         self._bars.remove_task(self._tasks.pop(run.name))
         real = clock(self._now() - run.began_s)
         self._bars.console.print(f"{run}, real {real}", markup=False, highlight=False)
+
+    def _left(self, run: OneRun) -> None:
+        self._bars.remove_task(self._tasks.pop(run.name))

@@ -122,6 +122,14 @@ class Display(Observer):
             run.take(run.latest)  # the last model may have been evaluated after its round
         self._closed(run)
 
+    def put_off(self, protocol: Protocol, seed: int) -> None:
+        """Close the run's display; it opens again."""
+        self._left(self._runs.pop((protocol.title, seed)))
+
+    def waits(self) -> None:
+        """Say so."""
+        self.tell("Other runs train all that is left, into the same store; this one waits for them.")
+
     def _show(self, run: OneRun) -> None:
         run.shown_s = self._now()
 
@@ -129,4 +137,7 @@ class Display(Observer):
         pass
 
     def _closed(self, run: OneRun) -> None:
+        pass
+
+    def _left(self, run: OneRun) -> None:
         pass

@@ -56,6 +56,9 @@ class NotebookBars(Display):
         self._lines.append(f"{run}, real {clock(self._now() - run.began_s)}")
         self._draw()
 
+    def _left(self, run: OneRun) -> None:
+        self._draw()
+
     def _draw(self) -> None:
         lines = "".join(f"<div>{escape(line)}</div>" for line in self._lines)
         bars = "".join(f"<div>{_bar(run.share)} {escape(str(run))}</div>" for run in self._runs.values())

@@ -1,0 +1,103 @@
+"""The metrics and numbers in a store, for ever: a file of lines for each run, which all runs read.
+
+Damaged lines of the own file are put aside. Those of others are left out only, for they may be being written to.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from fedsim.files import own_file_opener, read_own_file, shown, write_atomically
+from fedsim.learning.operations.operation import Value
+from fedsim.learning.store_folder import StoreFolder
+from fedsim.learning.stored_values import Damaged, metrics_line, read_metrics
+
+__all__ = ["LineFile", "StoredMetrics"]
+
+
+class StoredMetrics:
+    """All of a store, by name, and the file of one *run* in it. Made and read while the store's lock is held.
+
+    *tell* hears of damage.
+    """
+
+    def __init__(self, place: StoreFolder, run: str, tell: Callable[[str], None]) -> None:
+        self.by_name: dict[str, Value] = {}
+        """What the store had when it was read, and what this run has added."""
+        self._place = place
+        self._tell = tell
+        self._path = place.path / "metrics" / f"{run}.jsonl"
+        self._sizes: dict[Path, int] = {}
+        """Of the other runs' files, when they were read."""
+        self._read_own()
+        self.read_of_others()
+        self._file = LineFile(self._path)
+
+    def add(self, name: str, value: Value) -> None:
+        """Store metrics, or a number, for ever."""
+        self.by_name[name] = value
+        self._file.append(metrics_line(name, value))
+
+    def read_of_others(self) -> None:
+        """Read what other runs have added since their files were last read."""
+        for path in self._place.files("metrics"):
+            size_bytes = os.lstat(path).st_size
+            if path != self._path and self._sizes.get(path) != size_bytes:
+                self._read(path)
+                self._sizes[path] = size_bytes
+
+    def close(self) -> None:
+        """Close the own file."""
+        self._file.close()
+
+    def _read_own(self) -> None:
+        if damaged := self._read(self._path):
+            write_atomically(self._place.place_aside(self._path.name), *(line + b"\n" for line in damaged))
+            lines = (read_own_file(self._path) or b"").split(b"\n")
+            write_atomically(self._path, b"\n".join(line for line in lines if line not in damaged))
+
+    def _read(self, path: Path) -> list[bytes]:
+        """Take what is in a file; returns its damaged lines, having told of the first."""
+        damaged: list[bytes] = []
+        for number, line in enumerate(_complete_lines(path), start=1):
+            try:
+                name, metrics = read_metrics(line)
+                self.by_name[name] = metrics
+            except Damaged as damage:
+                if not damaged:
+                    self._tell(f"{shown(path)}:{number}: {damage}; what it held is computed again")
+                damaged.append(line)
+        return damaged
+
+
+def _complete_lines(path: Path) -> list[bytes]:
+    """The lines of a file; a last one that was cut off by a kill does not count."""
+    lines = (read_own_file(path) or b"").split(b"\n")
+    return [line for line in lines[:-1] if line]
+
+
+_as_text = json.JSONEncoder(separators=(",", ":")).encode
+
+
+class LineFile:
+    """A JSON-lines file; a last line that was cut off by a kill is removed before the first append."""
+
+    def __init__(self, path: Path) -> None:
+        content = read_own_file(path) or b""
+        whole = content.rfind(b"\n") + 1
+        self._file = open(path, "ab", opener=own_file_opener)  # noqa: SIM115 - it stays open
+        if whole < len(content):
+            self._file.truncate(whole)
+
+    def append(self, *rows: Mapping[str, Any]) -> None:
+        """Add a line for each of the *rows*."""
+        self._file.write(b"".join(_as_text(row).encode() + b"\n" for row in rows))
+        self._file.flush()
+
+    def close(self) -> None:
+        """Write no more."""
+        self._file.close()
