@@ -13,6 +13,7 @@ __all__ = [
     "add_overrides",
     "add_run_folders",
     "add_scenario",
+    "add_training",
     "at_least_one",
     "reason",
     "whole_numbers",
@@ -64,6 +65,43 @@ def add_limits(parser: argparse.ArgumentParser) -> None:
 def add_run_folders(parser: argparse.ArgumentParser) -> None:
     """One run folder or more."""
     parser.add_argument("folders", metavar="RUN_DIR", nargs="+", type=Path, help="Folders of finished runs.")
+
+
+def add_training(parser: argparse.ArgumentParser) -> None:
+    """What trains, where, and where it keeps what it has learned: options that change no result."""
+    parser.add_argument(
+        "--executor",
+        metavar="NAME",
+        default="auto",
+        help="What trains on this machine: a name from `fedsim list executors`, or auto, which goes by the model and "
+        "the torch device.",
+    )
+    parser.add_argument(
+        "--workers",
+        metavar="N",
+        type=at_least_one,
+        help="Processes that train at the same time, with the same results for any number; without it, one for each "
+        "core.",
+    )
+    parser.add_argument(
+        "--torch-device", choices=("cpu", "cuda"), default="cpu", help="Where torch computes; cpu without this option."
+    )
+    parser.add_argument(
+        "--precision",
+        choices=("float32", "float64", "bfloat16", "tf32"),
+        default="float32",
+        help="In what torch computes, as far as the executor can (tf32: on cuda alone); float32 without this option.",
+    )
+    parser.add_argument(
+        "--store", metavar="DIR", type=Path, help="Where learned values are kept; without it, in the run folder."
+    )
+    parser.add_argument(
+        "--checkpoint-interval-s",
+        metavar="S",
+        type=float,
+        help="Real seconds between checkpoints, which are what a kill can cost; 30 without this option. After a "
+        "checkpoint that has taken more than a second, at least four times as long as that.",
+    )
 
 
 def words(text: str) -> list[str]:

@@ -12,7 +12,7 @@ from fedsim.cli.arguments import (
     Commands,
     add_overrides,
     add_scenario,
-    at_least_one,
+    add_training,
     reason,
     whole_numbers,
 )
@@ -55,39 +55,7 @@ def add_to(commands: Commands) -> None:
         help="Simulate time and traffic only: nothing is trained, and torch is not loaded.",
     )
     parser.add_argument("--resume", action="store_true", help="Go on with a run that was interrupted.")
-    parser.add_argument(
-        "--executor",
-        metavar="NAME",
-        default="auto",
-        help="What trains on this machine: a name from `fedsim list executors`, or auto, which goes by the model and "
-        "the torch device.",
-    )
-    parser.add_argument(
-        "--workers",
-        metavar="N",
-        type=at_least_one,
-        help="Processes that train at the same time, with the same results for any number; without it, one for each "
-        "core.",
-    )
-    parser.add_argument(
-        "--torch-device", choices=("cpu", "cuda"), default="cpu", help="Where torch computes; cpu without this option."
-    )
-    parser.add_argument(
-        "--precision",
-        choices=("float32", "float64", "bfloat16", "tf32"),
-        default="float32",
-        help="In what torch computes, as far as the executor can (tf32: on cuda alone); float32 without this option.",
-    )
-    parser.add_argument(
-        "--store", metavar="DIR", type=Path, help="Where learned values are kept; without it, in the run folder."
-    )
-    parser.add_argument(
-        "--checkpoint-interval-s",
-        metavar="S",
-        type=float,
-        help="Real seconds between checkpoints, which are what a kill can cost; 30 without this option. After a "
-        "checkpoint that has taken more than a second, at least four times as long as that.",
-    )
+    add_training(parser)
     parser.add_argument(
         "--quiet",
         action="store_true",

@@ -70,6 +70,7 @@ def run(
     """
     if observer is not None and progress is not None:
         raise UserError("progress and observer cannot both be given: an observer takes the place of the display")
+    scenario = scenario.model_copy(update={"sweep": None})
     options = HostOptions(
         executor=executor,
         workers=workers,

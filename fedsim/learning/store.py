@@ -89,6 +89,7 @@ class Store:
             self._metrics = StoredMetrics(self._place, run, tell)
             self._index = self._read_own_index()
         self._ledger_file = LineFile(folder / "ledger" / f"{run}.jsonl")
+        self._metrics.open()
 
     def labelled(self, label: str, files: TensorFiles) -> Self:
         """The same run's view for another label, in another executor's hands. What was claimed for this one is over."""

@@ -35,10 +35,15 @@ class StoredMetrics:
         """Of the other runs' files, when they were read."""
         self._read_own()
         self.read_of_others()
+        self._file: LineFile | None = None
+
+    def open(self) -> None:
+        """Get ready for what is to be added."""
         self._file = LineFile(self._path)
 
     def add(self, name: str, value: Value) -> None:
         """Store metrics, or a number, for ever."""
+        assert self._file is not None, "nothing is added before it is opened"
         self.by_name[name] = value
         self._file.append(metrics_line(name, value))
 
@@ -52,7 +57,8 @@ class StoredMetrics:
 
     def close(self) -> None:
         """Close the own file."""
-        self._file.close()
+        if self._file is not None:
+            self._file.close()
 
     def _read_own(self) -> None:
         if damaged := self._read(self._path):

@@ -7,10 +7,10 @@ And writing it out again, as a run folder keeps it.
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 from pydantic import BaseModel, ValidationError
 
@@ -21,7 +21,7 @@ from fedsim.protocols.protocol import Protocol
 from fedsim.registry import names
 from fedsim.scenario.document import Document, Mark, SourceLocations
 from fedsim.scenario.messages import explain
-from fedsim.scenario.overrides import apply
+from fedsim.scenario.overrides import apply, put
 from fedsim.scenario.scalars import kind_of, message_line, show
 from fedsim.scenario.schema import Scenario, WrittenModels, WrittenNetwork, WrittenProtocols
 from fedsim.scenario.yaml_reader import read_yaml
@@ -30,13 +30,35 @@ from fedsim.settings import early_stopping_validator
 from fedsim.topology.explicit import Explicit
 from fedsim.topology.imported import MOST_BYTES, read_topology_data
 
-__all__ = ["checked", "load", "read_extended", "read_models", "read_network", "read_protocol", "written_out"]
+__all__ = [
+    "Varied",
+    "checked",
+    "load",
+    "load_varied",
+    "read_extended",
+    "read_models",
+    "read_network",
+    "read_protocol",
+    "written_out",
+]
 
 KEY = "extends"
+TOPOLOGY = "topology"
+"""The key whose value may be a file, which becomes part of the scenario before any other key is changed."""
 MANY_VALUES = 50_000
 
 
 Part = TypeVar("Part", bound=BaseModel)
+
+
+class Varied(NamedTuple):
+    """A value that one point of a sweep has for a key."""
+
+    key: str
+    """Its path, as in ``--set``."""
+    value: object
+    origin: str
+    """What messages say of where it comes from: ``--vary training.epochs=2``."""
 
 
 def load(path: Path | str, *, overrides: Sequence[str] = ()) -> Scenario:
@@ -46,14 +68,36 @@ def load(path: Path | str, *, overrides: Sequence[str] = ()) -> Scenario:
     part of the scenario, so that single keys of it can be overridden too. Raises `UserError` with the file, the line,
     the key, the value, the rule and the nearest name when anything is wrong.
     """
+    return _loaded(read_extended(Path(path)), Path(path).parent, overrides, ())
+
+
+def load_varied(
+    path: Path | str, points: Iterable[Sequence[Varied]], *, overrides: Sequence[str] = ()
+) -> Iterator[Scenario]:
+    """The scenario in *path* with ``key.path=value`` *overrides*, once for each of the *points*, with its values.
+
+    The file is read once. Raises `UserError` as `load` does; the message says which value of a point is wrong.
+    """
     document = read_extended(Path(path))
-    other_topology = [assignment for assignment in overrides if assignment.partition("=")[0].strip() == "topology"]
-    document = _with_topology(apply(document, other_topology), Path(path).parent)
-    document = apply(document, [assignment for assignment in overrides if assignment not in other_topology])
+    for values in points:
+        yield _loaded(document, Path(path).parent, overrides, values)
+
+
+def _loaded(document: Document, folder: Path, overrides: Sequence[str], values: Sequence[Varied]) -> Scenario:
+    others = [assignment for assignment in overrides if assignment.partition("=")[0].strip() != TOPOLOGY]
+    document = apply(document, [assignment for assignment in overrides if assignment not in others])
+    document = _with_topology(_put(document, [one for one in values if one.key == TOPOLOGY]), folder)
+    document = _put(apply(document, others), [one for one in values if one.key != TOPOLOGY])
     try:
         return checked(document)
     except ValidationError as error:
         raise explain(error, document, Scenario) from None
+
+
+def _put(document: Document, values: Iterable[Varied]) -> Document:
+    for one in values:
+        document = put(document, one.key, one.value, one.origin)
+    return document
 
 
 def written_out(scenario: Scenario) -> str:
@@ -77,7 +121,7 @@ def read_network(path: Path) -> WrittenNetwork:
     found, document = _part(WrittenNetwork, path, runs_code=False)
     topology: object = found.topology
     if isinstance(topology, Unread):
-        raise UserError(f"{document.where(('topology',))}: topology: is made by {topology.name}, which is not run here")
+        raise UserError(f"{document.where((TOPOLOGY,))}: topology: is made by {topology.name}, which is not run here")
     return found
 
 
@@ -122,16 +166,16 @@ def _plain(scenario: Scenario) -> dict[str, Any]:
 
 def _with_topology(document: Document, folder: Path) -> Document:
     """A topology that is a path becomes the mapping in that file."""
-    named = document.data.get("topology")
+    named = document.data.get(TOPOLOGY)
     if not isinstance(named, str):
         return document
     try:
         inner = _read_topology(folder / named)
     except UserError as error:
         meant = f"; for the topology of this name write {{name: {named}}}" if named in names("topologies") else ""
-        raise UserError(message_line(f"{document.where(('topology',))}: topology: {error}{meant}")) from None
-    locations = document.locations.grafted("topology", inner.locations, inner.source)
-    return replace(document, data={**document.data, "topology": inner.data}, locations=locations)
+        raise UserError(message_line(f"{document.where((TOPOLOGY,))}: topology: {error}{meant}")) from None
+    locations = document.locations.grafted(TOPOLOGY, inner.locations, inner.source)
+    return replace(document, data={**document.data, TOPOLOGY: inner.data}, locations=locations)
 
 
 def _read_topology(path: Path) -> Document:

@@ -16,7 +16,7 @@ from fedsim.scenario.document import Document, KeyPath, SourceLocation, dotted
 from fedsim.scenario.scalars import kind_of, message_line, show, show_text
 from fedsim.scenario.yaml_reader import YamlError, parse_value
 
-__all__ = ["apply"]
+__all__ = ["apply", "put", "segments_of"]
 
 MOST_TITLES = 10
 
@@ -39,6 +39,30 @@ def apply(document: Document, assignments: Sequence[str]) -> Document:
     return document
 
 
+def put(document: Document, key: str, value: object, origin: str) -> Document:
+    """*document* with *value* at the path *key*, spelt as in ``--set``; messages say that *origin* has put it there.
+
+    Raises `UserError` when the path leads nowhere.
+
+    >>> from fedsim.scenario.yaml_reader import parse_yaml
+    >>> put(parse_yaml("protocols: [{name: fedprox}]", "park.yaml"), "protocols.fedprox.mu", 0.1, "--vary mu=0.1").data
+    {'protocols': [{'name': 'fedprox', 'mu': 0.1}]}
+    """
+
+    def refusal(problem: str) -> UserError:
+        return UserError(message_line(f"{origin}: {problem}"))
+
+    path = _path(document.data, segments_of(key), refusal)
+    data = _replaced(document.data, path, value)
+    assert isinstance(data, dict)  # the path is not empty, so the root is only copied
+    return Document(data, document.source, document.locations.replaced(path, SourceLocation(0, 0, origin)))
+
+
+def segments_of(key: str) -> list[str]:
+    """The segments of a path; ``protocols[0].mu``, as messages write it, is ``protocols.0.mu``."""
+    return re.sub(r"\[(\d+)\]", r".\1", key.strip()).split(".")
+
+
 def _applied(document: Document, assignment: str) -> Document:
     origin = f"--set {show_text(assignment)}"
 
@@ -46,8 +70,7 @@ def _applied(document: Document, assignment: str) -> Document:
         return UserError(message_line(f"{origin}: {problem}"))
 
     key, equals, text = assignment.partition("=")
-    segments = re.sub(r"\[(\d+)\]", r".\1", key.strip()).split(".")  # protocols[0].mu, as messages write it
-    if not equals or not all(segments):
+    if not equals or not all(segments_of(key)):
         example = re.sub(r"^\s*([\w.\[\]-]+)\s*:\s*(\S.*)$", r"\1=\2", assignment) if ":" in key else assignment
         known = "for example training.epochs=2" if example == assignment else f"write {show_text(example)}"
         raise refusal(f"is not of the form key.path=value, {known}")
@@ -57,10 +80,7 @@ def _applied(document: Document, assignment: str) -> Document:
         value, _ = parse_value(text)
     except YamlError as error:
         raise refusal(f"the value is not YAML: {error.problem}") from error
-    path = _path(document.data, segments, refusal)
-    data = _replaced(document.data, path, value)
-    assert isinstance(data, dict)  # the path is not empty, so the root is only copied
-    return Document(data, document.source, document.locations.replaced(path, SourceLocation(0, 0, origin)))
+    return put(document, key, value, origin)
 
 
 def _path(data: object, segments: Sequence[str], refusal: _Refusal) -> KeyPath:

@@ -27,6 +27,7 @@ from fedsim.scenario.closed_forms import closed_form
 from fedsim.scenario.document import Document, KeyPath, dotted
 from fedsim.scenario.scalars import message_line
 from fedsim.scenario.scenario_name import NAME, check_name
+from fedsim.scenario.sweep_settings import SweepSettings
 from fedsim.scenario.wording import blamed
 from fedsim.settings import OneOf, Settings, Several, key_rule
 from fedsim.topology.imported import self_contained
@@ -171,6 +172,8 @@ class Scenario(Settings):
     """A published table to print the results beside (``fedsim list paper_tables``)."""
     save_transfers: bool = True
     """Whether to write ``transfers.parquet``: a row for each hop of each transfer."""
+    sweep: SweepSettings | None = None
+    """Which keys ``fedsim sweep`` varies; all other commands leave it out."""
 
     _written: Written = PrivateAttr(default_factory=Written)
 

@@ -58,7 +58,8 @@ def test_what_a_kill_leaves_before_there_is_a_mark_is_a_beginning(open_bench: Op
     (tmp_path / "lock").touch()
     (tmp_path / ".store.json.4711.tmp").write_text('{"form')
     open_bench()
-    assert {path.name for path in tmp_path.iterdir()} == {"store.json", "lock", "claims", "index", "metrics", "ledger", "tensors"}
+    made = {"store.json", "lock", "claims", "index", "metrics", "ledger", "tensors"}
+    assert {path.name for path in tmp_path.iterdir()} == made
 
 
 def test_a_store_keeps_what_is_not_its_own(open_bench: OpenBench, tmp_path: Path) -> None:

@@ -226,7 +226,9 @@ class Waving(WholeNumbers):
 
 
 class Bench:
-    """A graph, a forcer and a store that belong together."""
+    """A graph, a forcer and a store that belong together. Whoever has claimed what it computes lets go of it."""
+
+    _all: ClassVar[weakref.WeakSet[Bench]] = weakref.WeakSet()
 
     def __init__(
         self,
@@ -241,7 +243,8 @@ class Bench:
     ) -> None:
         self.executor = kind(**executor)
         self.graph = Graph(self.executor.family)
-        self.store = Store(folder, run, self.executor, label=label, tell=tell)
+        self.store = Store(folder, run, self.executor, label=label, tell=tell, wait=self._others_let_go)
+        self._all.add(self)
         self.waited_s = 0.0
         self.forcer = Forcer(
             self.graph,
@@ -250,6 +253,11 @@ class Bench:
             checkpoint_interval_s=checkpoint_every,
             monotonic=lambda: self.waited_s + self.executor.steps,  # a second for each step
         )
+
+    def _others_let_go(self) -> None:
+        for other in self._all:
+            if other is not self:
+                other.store._claim.release()
 
     @property
     def computed(self) -> list[str]:

@@ -146,6 +146,8 @@ def sample(annotation: Any) -> Any:
         return {"x": sample(get_args(what)[1])}
     if isinstance(what, type) and issubclass(what, Enum):
         return next(iter(what)).value
+    if what is JsonValue:
+        return "anything"
     return {str: "x:x", int: 5, float: 1.0, bool: True}[what]  # which is also the name of a function in a module
 
 

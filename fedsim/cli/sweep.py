@@ -1,0 +1,133 @@
+"""``fedsim sweep``: a scenario with many values of some keys, and one table of what came of them."""
+
+from __future__ import annotations
+
+import argparse
+import shlex
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from fedsim.cli.arguments import Commands, add_overrides, add_scenario, add_training, at_least_one, whole_numbers
+
+if TYPE_CHECKING:
+    from fedsim.experiment.sweep.results import SweepResults
+    from fedsim.experiment.sweep.variation import Variation
+
+__all__ = ["add_to", "show_sweep"]
+
+
+def add_to(commands: Commands) -> None:
+    """Add this command."""
+    parser = commands.add_parser(
+        "sweep",
+        help="Run a scenario with many values of some keys.",
+        description="Run a scenario once for each combination of some keys' values, several runs at a time. All of "
+        "them share a store, so what two runs train alike is trained once. Print the comparison, and leave one table "
+        "of all runs. The same sweep again, or a larger one, runs only what is missing.",
+        allow_abbrev=False,
+    )
+    add_scenario(parser)
+    parser.add_argument(
+        "--vary",
+        metavar="KEY.PATH=V1,V2",
+        action="append",
+        default=[],
+        help="A key, as in --set, and its values: --vary network.cell.radio.profile=nb_iot_nb1,lte_m_m1. Several are "
+        "combined. Without it, the scenario's section sweep says what is varied.",
+    )
+    parser.add_argument(
+        "--out", metavar="DIR", type=Path, help="The sweep's folder; without it, runs/, the scenario's name and -sweep."
+    )
+    add_overrides(parser)
+    parser.add_argument(
+        "--seeds", metavar="1,2,3", type=whole_numbers, help="Use these seeds instead of the scenario's."
+    )
+    parser.add_argument(
+        "--no-training",
+        action="store_true",
+        help="Simulate time and traffic only: nothing is trained, and torch is not loaded.",
+    )
+    parser.add_argument(
+        "--pool",
+        choices=("local", "ray"),
+        default="local",
+        help="Where runs go: processes of this machine, which is the default, or a Ray cluster.",
+    )
+    parser.add_argument(
+        "--pool-size",
+        metavar="N",
+        type=at_least_one,
+        help="Runs at the same time; without it one for each core, on torch device cuda one, and on a cluster as many "
+        "as it has room for.",
+    )
+    add_training(parser)
+    parser.add_argument(
+        "--quiet", action="store_true", help="Print the table on standard output, and nothing else but errors."
+    )
+    parser.set_defaults(execute=_execute)
+
+
+def _execute(arguments: argparse.Namespace) -> int:
+    from fedsim.experiment.host import CHECKPOINT_INTERVAL_S, HostOptions
+    from fedsim.experiment.sweep.sweep import sweep_variation
+
+    overrides = list(arguments.overrides)
+    if arguments.seeds is not None:
+        overrides.append(f"seeds={arguments.seeds}")
+    if arguments.no_training:
+        overrides.append("learn=false")
+    interval_s = arguments.checkpoint_interval_s
+    try:
+        results = sweep_variation(
+            arguments.scenario,
+            _variation(arguments.vary),
+            overrides=overrides,
+            out=arguments.out,
+            store=arguments.store,
+            pool=arguments.pool,
+            pool_size=arguments.pool_size,
+            options=HostOptions(
+                executor=arguments.executor,
+                workers=arguments.workers,
+                torch_device=arguments.torch_device,
+                precision=arguments.precision,
+                checkpoint_interval_s=CHECKPOINT_INTERVAL_S if interval_s is None else interval_s,
+            ),
+            progress=not arguments.quiet,
+        )
+    except KeyboardInterrupt:
+        command = shlex.join(["fedsim", *arguments.words])
+        raise KeyboardInterrupt(f"interrupted; go on with: {command}") from None
+    show_sweep(results)
+    if not arguments.quiet:
+        _show_places(results)
+    return 0
+
+
+def _variation(options: list[str]) -> Variation | None:
+    from fedsim.experiment.sweep.variation import from_options
+
+    return from_options(options) if options else None
+
+
+def show_sweep(results: SweepResults) -> None:
+    """Print a row for each point and protocol: means over seeds."""
+    from fedsim.cli.tables import show_cells
+    from fedsim.scenario.scalars import printable
+    from fedsim.viz.tables import comparison_cells
+
+    compared, keys = results.compare(), results.manifest.short_keys
+    cells = comparison_cells(compared).drop(columns="run", errors="ignore")
+    for position, key in enumerate(keys):
+        cells.insert(position, key, [printable(str(value)) for value in compared[key]], allow_duplicates=True)
+    show_cells(cells, left=(*keys, "protocol"))
+    sys.stdout.flush()
+
+
+def _show_places(results: SweepResults) -> None:
+    from fedsim.experiment.sweep.folder import TABLE
+    from fedsim.scenario.scalars import printable
+
+    folder = printable(shlex.join([str(results.folder)]))
+    sys.stderr.write(f"All rows: {printable(str(results.folder / TABLE))}\nDraw figures: fedsim plot {folder}\n")

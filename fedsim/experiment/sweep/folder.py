@@ -1,0 +1,157 @@
+"""A sweep's folder: its points and the store that they share. Points of earlier sweeps stay; only the table changes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any, Literal, Self
+
+import pandas as pd
+from annotated_types import MinLen
+from filelock import FileLock, Timeout
+from pydantic import AfterValidator, BaseModel, ConfigDict, JsonValue, ValidationError
+
+from fedsim.errors import UserError
+from fedsim.experiment.at_work import LOCK, why_busy
+from fedsim.experiment.sweep.points import KEY, Point
+from fedsim.files import read_text_file, shown, sweep_scratch, why_no_folder, write_atomically
+
+__all__ = ["MANIFEST", "TABLE", "SweepFolder", "SweepManifest", "is_sweep", "read_sweep"]
+
+MANIFEST, TABLE, POINTS, STORE = "sweep.json", "sweep.csv", "points", "store"
+_OWN_FILES = {MANIFEST, TABLE}
+_MOST_MANIFEST_BYTES = 50_000_000
+
+
+def _shown_as_it_is(text: str) -> str:
+    if not text.isprintable():
+        raise ValueError("must be printable")
+    return text
+
+
+Line = Annotated[str, AfterValidator(_shown_as_it_is)]
+
+
+class _Part(BaseModel):
+    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
+
+
+class SweepPoint(_Part):
+    """A point, and its value of each key."""
+
+    key: Annotated[str, AfterValidator(lambda text: _checked_key(text))]
+    values: list[JsonValue]
+
+
+class SweepManifest(_Part):
+    """What ``sweep.json`` says: which runs belong to the sweep, and which values they have."""
+
+    format: Literal["fedsim-sweep-1"] = "fedsim-sweep-1"
+    scenario: Line
+    keys: Annotated[list[Line], MinLen(1)]
+    short_keys: list[Line]
+    points: Annotated[list[SweepPoint], MinLen(1)]
+    status: Literal["running", "finished"]
+
+
+def _checked_key(text: str) -> str:
+    if not KEY.fullmatch(text):
+        raise ValueError("is no key of a point")
+    return text
+
+
+def is_sweep(folder: Path) -> bool:
+    """Whether there is a sweep in *folder*, of whatever state."""
+    return (folder / MANIFEST).is_file()
+
+
+def read_sweep(folder: Path) -> SweepManifest:
+    """What the sweep in *folder* is. Raises `UserError` when there is none that this version reads."""
+    path = folder / MANIFEST
+    if not is_sweep(folder):
+        raise UserError(f"{shown(folder)} is no folder of a sweep: it has no {MANIFEST}")
+    text = read_text_file(path, what="the manifest of a sweep", most_bytes=_MOST_MANIFEST_BYTES)
+    try:
+        found = SweepManifest.model_validate_json(text)
+        if any(len(point.values) != len(found.keys) for point in found.points) or len(found.short_keys) != len(
+            found.keys
+        ):
+            raise ValueError
+    except ValueError as error:
+        key = error.errors(include_url=False)[0]["loc"] if isinstance(error, ValidationError) else ()
+        where = f" (its key {'.'.join(map(str, key))!r})" if key else ""
+        raise UserError(
+            f"{shown(path)} is no manifest of a sweep{where}; start the sweep again, into another folder"
+        ) from None
+    return found
+
+
+class SweepFolder:
+    """The folder: a ``with`` block locks it and makes it a sweep's.
+
+    Raises `UserError` when it is something else, or when nothing can be written there; nothing is written then.
+    """
+
+    def __init__(self, path: Path, store: Path | None = None) -> None:
+        self.path = path
+        self.store = path / STORE if store is None else store
+        self._lock = FileLock(path / LOCK)
+        if problem := why_no_folder(path):
+            raise UserError(f"{problem}; choose another one with --out")
+        if path.exists() and not is_sweep(path) and (stranger := self._stranger()):
+            raise UserError(
+                f"{shown(path)} is not empty and is no sweep's (it has {stranger}); choose another with --out"
+            )
+        self._check_free()
+
+    def run_folder(self, key: str) -> Path:
+        """Where a point runs."""
+        return self.path / POINTS / key
+
+    def save(
+        self, scenario: str, keys: Sequence[str], short_keys: Sequence[str], points: Sequence[Point], status: str
+    ) -> None:
+        """Write down what the sweep is."""
+        content: dict[str, Any] = {
+            "format": SweepManifest.model_fields["format"].default,
+            "scenario": scenario,
+            "keys": list(keys),
+            "short_keys": list(short_keys),
+            "points": [{"key": point.key, "values": list(point.values)} for point in points],
+            "status": status,
+        }
+        write_atomically(self.path / MANIFEST, (json.dumps(content, indent=1) + "\n").encode())
+
+    def save_table(self, table: pd.DataFrame) -> None:
+        """Write the table; equal tables, equal bytes."""
+        write_atomically(self.path / TABLE, table.to_csv(index=False, lineterminator="\n").encode())
+
+    def __enter__(self) -> Self:
+        try:
+            (self.path / POINTS).mkdir(parents=True, exist_ok=True)
+            self._lock.acquire(timeout=0)
+        except Timeout:
+            raise UserError(
+                f"another sweep is at work in {shown(self.path)}; wait for it, or choose another --out"
+            ) from None
+        except OSError as error:
+            raise UserError(
+                f"{shown(self.path)} cannot be a sweep's folder ({error.strerror}); choose another --out"
+            ) from None
+        sweep_scratch(self.path, _OWN_FILES.__contains__)
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        self._lock.release()
+
+    def _check_free(self) -> None:
+        if busy := why_busy(self.path):
+            raise UserError(f"{busy.replace('another run', 'another sweep')}, or choose another folder with --out")
+
+    def _stranger(self) -> str | None:
+        """What a sweep has not left that was killed before it had a manifest."""
+        for inside in self.path.iterdir():
+            if inside.name not in (POINTS, STORE) and not inside.name.startswith("."):
+                return shown(Path(inside.name))
+        return None

@@ -1,0 +1,84 @@
+"""The points of a sweep: each is a scenario, and a key that says which one."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from fedsim.errors import UserError
+from fedsim.experiment.sweep.variation import Row, Variation
+from fedsim.scenario.load import Varied, load_varied
+from fedsim.scenario.schema import Scenario
+
+__all__ = ["KEY", "Point", "PointTask", "points_of", "scenario_of", "scenarios_of"]
+
+KEY = re.compile("[0-9a-f]{12}")
+"""What the key of a point looks like, which is the name of its run folder."""
+
+
+@dataclass(frozen=True)
+class Point:
+    """One run of a sweep."""
+
+    key: str
+    """A hash of its whole scenario: the same point of another sweep has the same key."""
+    values: Row
+    said: str
+    """Its values, for people."""
+    labels: int
+    """How many protocols on seeds it has."""
+
+
+@dataclass(frozen=True)
+class PointTask:
+    """All that a process needs to run a point, wherever it is: plain values and paths."""
+
+    key: str
+    scenario: str
+    """The path of the file."""
+    overrides: tuple[str, ...]
+    values: tuple[Varied, ...]
+    folder: str
+    store: str
+    executor: str
+    workers: int | None
+    torch_device: str
+    precision: str
+    checkpoint_interval_s: float
+    patient: bool
+    """Whether it waits where other points train all that is left of it, or is put off."""
+
+
+def points_of(path: Path, overrides: Sequence[str], variation: Variation) -> list[Point]:
+    """The points of a sweep over the scenario in *path*. Raises `UserError` when one of them is no scenario."""
+    scenarios = scenarios_of(path, overrides, variation, variation.rows)
+    return [
+        Point(_key(scenario), row, variation.said(row), len(scenario.protocols) * len(scenario.seeds))
+        for row, scenario in zip(variation.rows, scenarios, strict=True)
+    ]
+
+
+def scenarios_of(path: Path, overrides: Sequence[str], variation: Variation, rows: Iterable[Row]) -> Iterator[Scenario]:
+    """The scenario of each of the *rows*, as it runs."""
+    return map(_without_sweep, load_varied(path, map(variation.point, rows), overrides=overrides))
+
+
+def scenario_of(task: PointTask) -> Scenario:
+    """The scenario of a point. Raises `UserError` when the file, or one that it names, is another by now."""
+    (scenario,) = map(_without_sweep, load_varied(task.scenario, [task.values], overrides=task.overrides))
+    if _key(scenario) != task.key:
+        raise UserError(f"{task.scenario}: has changed since the sweep began; start it again")
+    return scenario
+
+
+def _without_sweep(scenario: Scenario) -> Scenario:
+    return scenario.model_copy(update={"sweep": None})
+
+
+def _key(scenario: Scenario) -> str:
+    text = json.dumps(scenario.model_dump(mode="json"), separators=(",", ":"))
+    return hashlib.blake2b(text.encode(), digest_size=6).hexdigest()

@@ -1,0 +1,128 @@
+"""What a sweep asks of a pool, and what a point does in one of its processes, whichever pool it is."""
+
+from __future__ import annotations
+
+import time
+import traceback
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+from fedsim.errors import RunFailedError, UserError, in_short
+from fedsim.experiment.observer import Observer
+from fedsim.experiment.progress.display import OneRun
+from fedsim.experiment.run import run
+from fedsim.experiment.sweep.points import PointTask, scenario_of
+from fedsim.protocols.protocol import Protocol
+from fedsim.protocols.run_loop import Round, Stop
+
+__all__ = ["Event", "Pool", "run_point"]
+
+TELL_INTERVAL_S = 0.5
+
+
+@dataclass(frozen=True)
+class Event:
+    """Something has happened to a point."""
+
+    key: str
+    """Of the point."""
+    kind: Literal["progress", "done", "put off", "wrong", "failed", "killed", "crashed"]
+    """``wrong``: its input; ``failed``: from outside, as with a full disk; ``crashed``: a bug."""
+    text: str = ""
+    """How far it is; or what went wrong."""
+    share: float = 0.0
+    """How much of it is over."""
+
+    @property
+    def ends(self) -> bool:
+        """Whether the point does not run any more."""
+        return self.kind != "progress"
+
+
+class Pool(ABC):
+    """Runs points at the same time, up to `size` of them."""
+
+    size: int
+
+    @abstractmethod
+    def start(self, task: PointTask) -> None:
+        """Begin with a point; there must be room for it."""
+
+    @abstractmethod
+    def events(self) -> list[Event]:
+        """What has happened since; waits until something has."""
+
+    @abstractmethod
+    def close(self) -> None:
+        """End all processes, whatever they are doing."""
+
+
+class _PutOff(Exception):
+    """Other points train all that is left of this one."""
+
+
+class _Watching(Observer):
+    """Says how far a point is, and does not wait for other points unless it is patient."""
+
+    def __init__(self, task: PointTask, labels: int, tell: Callable[[Event], None]) -> None:
+        self._task = task
+        self._labels = labels
+        self._tell = tell
+        self._ended = 0
+        self._run: OneRun | None = None
+        self._told_s = 0.0
+
+    def begin(self, protocol: Protocol, seed: int, stop: Stop, clients: int) -> None:
+        """Another protocol, or seed."""
+        self._run = OneRun(f"{protocol.title} seed {seed}", stop, time.monotonic())
+
+    def round_done(self, protocol: Protocol, seed: int, done: Round) -> None:
+        """Say so now and then."""
+        assert self._run is not None
+        self._run.take(done)
+        if time.monotonic() - self._told_s >= TELL_INTERVAL_S:
+            self._told_s = time.monotonic()
+            share = (self._ended + (self._run.share or 0.0)) / self._labels
+            self._tell(Event(self._task.key, "progress", str(self._run), share))
+
+    def end(self, protocol: Protocol, seed: int) -> None:
+        """One more is over."""
+        self._ended += 1
+
+    def waits(self) -> None:
+        """Let another point have the process."""
+        if not self._task.patient:
+            raise _PutOff
+
+
+def run_point(task: PointTask, tell: Callable[[Event], None]) -> Event:
+    """Run a point in this process, to its end, and say how that was; never raises but for `KeyboardInterrupt`."""
+    try:
+        scenario = scenario_of(task)
+        run(
+            scenario,
+            out=task.folder,
+            store=task.store,
+            resume=True,
+            executor=task.executor,
+            workers=task.workers,
+            torch_device=task.torch_device,
+            precision=task.precision,
+            checkpoint_interval_s=task.checkpoint_interval_s,
+            observer=_Watching(task, len(scenario.protocols) * len(scenario.seeds), tell),
+        )
+    except _PutOff:
+        return Event(task.key, "put off")
+    except UserError as error:
+        return Event(task.key, "wrong", str(error))
+    except RunFailedError as error:
+        return Event(task.key, "failed", str(error))
+    except MemoryError:
+        return Event(task.key, "failed", "there is not enough memory for it")
+    except OSError as error:
+        return Event(task.key, "failed", in_short(error))
+    except Exception:
+        return Event(task.key, "crashed", traceback.format_exc())
+    return Event(task.key, "done")

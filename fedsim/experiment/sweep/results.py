@@ -1,0 +1,101 @@
+"""What a finished sweep left: its table, and the results of each point."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+import pandas as pd
+
+from fedsim.errors import UserError
+from fedsim.experiment.at_work import why_busy
+from fedsim.experiment.compare import Budget, compare, run_names
+from fedsim.experiment.results import Results, load_results
+from fedsim.experiment.sweep.folder import POINTS, SweepManifest, read_sweep
+from fedsim.files import shown
+
+__all__ = ["SweepResults", "load_sweep", "sweep_table"]
+
+Cell = str | int | float | bool
+
+
+@dataclass(frozen=True, repr=False)
+class SweepResults:
+    """A finished sweep. Tables are read when they are first asked for."""
+
+    folder: Path
+
+    @cached_property
+    def manifest(self) -> SweepManifest:
+        """Which points it has, and their values."""
+        return read_sweep(self.folder)
+
+    @property
+    def keys(self) -> list[str]:
+        """What is varied: paths, as in ``--set``."""
+        return list(self.manifest.keys)
+
+    @cached_property
+    def points(self) -> list[tuple[dict[str, object], Results]]:
+        """The values of each point by key, and its results; in the order of the table."""
+        return [
+            (dict(zip(self.keys, point.values, strict=True)), load_results(self.folder / POINTS / point.key))
+            for point in self.manifest.points
+        ]
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """A row for each point, protocol, seed and accounting, as in ``sweep.csv``.
+
+        A column for each varied key, ``point``, and those of `Results.summary`.
+        """
+        values = [point.values for point in self.manifest.points]
+        return sweep_table(self.keys, values, [results for _, results in self.points])
+
+    def compare(self, *, at: Budget | None = None, target: float | None = None) -> pd.DataFrame:
+        """Means over seeds, as `fedsim.compare` has them, with a column for each varied key before all others.
+
+        Columns of keys are named as briefly as tells them apart: ``profile`` for ``network.cell.radio.profile``.
+        """
+        results = [result for _, result in self.points]
+        compared = compare(results, at=at, target=target)
+        values = dict(zip(run_names(results), self.manifest.points, strict=True))
+        columns = {
+            short: [cell(values[run].values[position]) for run in compared["run"]]
+            for position, short in enumerate(self.manifest.short_keys)
+        }
+        return pd.concat([pd.DataFrame(columns, index=compared.index), compared], axis="columns")
+
+    def __repr__(self) -> str:
+        return f"SweepResults of {len(self.manifest.points)} points in {shown(self.folder)}"
+
+
+def load_sweep(folder: Path | str) -> SweepResults:
+    """The results of a sweep. Raises `UserError` when there is no finished one in *folder*."""
+    results = SweepResults(Path(folder))
+    if results.manifest.status != "finished":
+        busy = why_busy(results.folder)
+        raise UserError(busy or f"the sweep in {shown(results.folder)} is not finished; start it again to go on")
+    return results
+
+
+def sweep_table(keys: Sequence[str], values: Sequence[Sequence[object]], results: Sequence[Results]) -> pd.DataFrame:
+    """The tidy table of some points, whose *values* of the *keys* these are."""
+    tables = []
+    for of_point, result in zip(values, results, strict=True):
+        first = {key: cell(value) for key, value in zip(keys, of_point, strict=True)} | {"point": result.folder.name}
+        summary = result.summary
+        tables.append(pd.concat([pd.DataFrame(first, index=summary.index), summary], axis="columns"))
+    return pd.concat(tables, ignore_index=True)
+
+
+def cell(value: object) -> Cell:
+    """A value of a key in a table: a number, a truth value or text as it is, everything else as JSON.
+
+    >>> cell(0.1), cell("lte_m_m1"), cell([16, 32]), cell(None)
+    (0.1, 'lte_m_m1', '[16, 32]', 'null')
+    """
+    return value if isinstance(value, str | int | float | bool) else json.dumps(value)
