@@ -59,7 +59,9 @@ class HostOptions:
     executor: str = AUTO
     """A registered name, or ``auto``."""
     workers: int | None = None
-    """Processes that train at the same time; None for as many as the executor has use for, at most `cores`."""
+    """Processes that train at the same time; None for as many as the executor has use for, at most `most_workers`."""
+    most_workers: int | None = None
+    """None: as many as there are cores, where other runs have no need of them."""
     torch_device: str = TORCH_DEVICES[0]
     precision: str = PRECISIONS[0]
     checkpoint_interval_s: float = CHECKPOINT_INTERVAL_S
@@ -220,7 +222,7 @@ def _workers(options: HostOptions, executor: type[TorchExecutor], name: str) -> 
             "which comes to the same numbers"
         )
     if alone is None:
-        return options.workers or cores()
+        return options.workers or options.most_workers or cores()
     if options.workers not in (None, 1):
         raise UserError(f"--workers {options.workers}: {alone}")
     return 1

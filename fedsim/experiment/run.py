@@ -37,7 +37,7 @@ from fedsim.scenario.build import Materials, build_world, gather_materials
 from fedsim.scenario.scalars import printable
 from fedsim.scenario.schema import Scenario
 
-__all__ = ["run"]
+__all__ = ["run", "run_with"]
 
 
 def run(
@@ -68,9 +68,6 @@ def run(
 
     Raises `UserError` when anything asked for is wrong; nothing has been written then.
     """
-    if observer is not None and progress is not None:
-        raise UserError("progress and observer cannot both be given: an observer takes the place of the display")
-    scenario = scenario.model_copy(update={"sweep": None})
     options = HostOptions(
         executor=executor,
         workers=workers,
@@ -78,6 +75,23 @@ def run(
         precision=precision,
         checkpoint_interval_s=checkpoint_interval_s,
     )
+    return run_with(options, scenario, out=out, store=store, resume=resume, progress=progress, observer=observer)
+
+
+def run_with(
+    options: HostOptions,
+    scenario: Scenario,
+    *,
+    out: Path | str | None = None,
+    store: Path | str | None = None,
+    resume: bool = False,
+    progress: bool | None = None,
+    observer: Observer | None = None,
+) -> Results:
+    """As `run`, with *options* of this machine in one piece."""
+    if observer is not None and progress is not None:
+        raise UserError("progress and observer cannot both be given: an observer takes the place of the display")
+    scenario = scenario.model_copy(update={"sweep": None})
     path = Path("runs") / scenario.name if out is None else Path(out)
     folder = RunFolder(path, scenario, resume=resume)
     asked = None if store is None else Path(store)
@@ -94,7 +108,9 @@ def run(
     host = host_for(options, materials.tables, learn=scenario.learn, protocols=protocols)
     if host.training is not None:
         training = host.training
-        check_memory(scenario, materials, executor=training.choice.name, workers=training.workers, precision=precision)
+        check_memory(
+            scenario, materials, executor=training.choice.name, workers=training.workers, precision=options.precision
+        )
     known = [*remarks, *host.remarks]
     if observer is None:
         _warn(known)
@@ -120,7 +136,7 @@ def run(
 def _warn(remarks: Iterable[str]) -> None:
     """Say *remarks* to who has called `run`."""
     for remark in remarks:
-        warnings.warn(remark, Remark, stacklevel=3)
+        warnings.warn(remark, Remark, stacklevel=4)
 
 
 def _tell(remarks: Iterable[str], observer: Observer) -> None:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fedsim.errors import UserError
+from fedsim.experiment.host import HostOptions
 from fedsim.experiment.sweep.variation import Row, Variation
 from fedsim.scenario.load import Varied, load_varied
 from fedsim.scenario.schema import Scenario
@@ -44,11 +45,7 @@ class PointTask:
     values: tuple[Varied, ...]
     folder: str
     store: str
-    executor: str
-    workers: int | None
-    torch_device: str
-    precision: str
-    checkpoint_interval_s: float
+    options: HostOptions
     patient: bool
     """Whether it waits where other points train all that is left of it, or is put off."""
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import gc
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from fedsim.errors import RunFailedError, UserError
@@ -112,7 +112,8 @@ def sweep_variation(
     check_store(folder.store)
     distinct = list({point.key: point for point in points}.values())
     opens, size = _pool(pool, pool_size, options, len(distinct))
-    tasks = _Tasks(path, overrides, variation, folder, options, _workers(options, size))
+    each = 1 if pool == "ray" else max(1, cores() // size)
+    tasks = _Tasks(path, overrides, variation, folder, replace(options, most_workers=each))
     with folder:
         folder.save(base.name, variation.keys, variation.short_keys, points, "running")
         missing = [point for point in distinct if not _is_finished(folder.run_folder(point.key))]
@@ -143,7 +144,6 @@ class _Tasks:
     variation: Variation
     folder: SweepFolder
     options: HostOptions
-    workers: int | None
 
     def of(self, point: Point, *, patient: bool) -> PointTask:
         """*patient*: whether it is to wait for other points."""
@@ -154,11 +154,7 @@ class _Tasks:
             values=tuple(self.variation.point(point.values)),
             folder=str(self.folder.run_folder(point.key).absolute()),
             store=str(self.folder.store.absolute()),
-            executor=self.options.executor,
-            workers=self.workers,
-            torch_device=self.options.torch_device,
-            precision=self.options.precision,
-            checkpoint_interval_s=self.options.checkpoint_interval_s,
+            options=self.options,
             patient=patient,
         )
 
@@ -238,16 +234,11 @@ def _pool(name: str, size: int | None, options: HostOptions, points: int) -> tup
         from fedsim.experiment.sweep.pools.ray_pool import RayPool, check_ray
 
         check_ray()
-        workers = options.workers or 1
-        return lambda: RayPool(min(points, size or points), workers), min(points, size or points)
+        if options.workers not in (None, 1):
+            raise UserError("--workers: on a Ray cluster each run trains in one process; leave it out")
+        chosen = min(points, size or points)
+        return lambda: RayPool(chosen), chosen
     raise UserError(f"--pool: {name!r} must be one of {', '.join(POOLS)}")
-
-
-def _workers(options: HostOptions, size: int) -> int | None:
-    """Processes that train for each point."""
-    if options.workers is not None or options.torch_device == "cuda":
-        return options.workers
-    return max(1, cores() // size)
 
 
 def _raise(failures: Mapping[str, Event], points: Mapping[str, Point]) -> None:

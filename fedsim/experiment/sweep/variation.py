@@ -42,6 +42,8 @@ class Variation:
                 raise UserError(
                     message_line(f"{self.option} {self.keys[other]}: {problem}; vary each value by one key")
                 )
+            if spelt[one][0] == "sweep":
+                raise UserError(message_line(f"{self.option} {self.keys[one]}: sweep is what says what is varied"))
         seen: set[str] = set()
         for row in self.rows:
             if (text := _text(row)) in seen:

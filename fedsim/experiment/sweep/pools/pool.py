@@ -7,12 +7,16 @@ import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
+from filelock import FileLock
+
 from fedsim.errors import RunFailedError, UserError, in_short
+from fedsim.experiment.at_work import LOCK, why_busy
 from fedsim.experiment.observer import Observer
 from fedsim.experiment.progress.display import OneRun
-from fedsim.experiment.run import run
+from fedsim.experiment.run import run_with
 from fedsim.experiment.sweep.points import PointTask, scenario_of
 from fedsim.protocols.protocol import Protocol
 from fedsim.protocols.run_loop import Round, Stop
@@ -100,19 +104,14 @@ class _Watching(Observer):
 def run_point(task: PointTask, tell: Callable[[Event], None]) -> Event:
     """Run a point in this process, to its end, and say how that was; never raises but for `KeyboardInterrupt`."""
     try:
+        if why_busy(Path(task.folder)):  # a sweep that was killed may have left a process, which is about to end
+            if not task.patient:
+                return Event(task.key, "put off")
+            with FileLock(Path(task.folder) / LOCK):
+                pass
         scenario = scenario_of(task)
-        run(
-            scenario,
-            out=task.folder,
-            store=task.store,
-            resume=True,
-            executor=task.executor,
-            workers=task.workers,
-            torch_device=task.torch_device,
-            precision=task.precision,
-            checkpoint_interval_s=task.checkpoint_interval_s,
-            observer=_Watching(task, len(scenario.protocols) * len(scenario.seeds), tell),
-        )
+        watching = _Watching(task, len(scenario.protocols) * len(scenario.seeds), tell)
+        run_with(task.options, scenario, out=task.folder, store=task.store, resume=True, observer=watching)
     except _PutOff:
         return Event(task.key, "put off")
     except UserError as error:
