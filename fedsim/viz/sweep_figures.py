@@ -1,0 +1,232 @@
+"""Figures of a sweep: lines of a metric over a varied key, and a heat map over two.
+
+They are drawn from the means over seeds, `SweepResults.compare`, whose first columns are the varied keys. Of several
+keys the first ones that have numbers, else the first ones at all, are the axes; each combination of the others has a
+panel (lines) or a figure (heat map) of its own.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import islice
+
+import numpy as np
+import pandas as pd
+from matplotlib import colormaps
+from matplotlib.axes import Axes
+from matplotlib.colors import Normalize
+from matplotlib.figure import Figure
+from matplotlib.ticker import FixedLocator, NullLocator
+
+from fedsim.viz.human import number, scale
+from fedsim.viz.names import fitted, shortened
+from fedsim.viz.series import Looks
+from fedsim.viz.style import DARK, looks, plain
+
+__all__ = ["MOST_FIGURES", "sweep_figures"]
+
+MOST_PANELS = 12
+"""In one figure of lines; more become too small."""
+MOST_FIGURES = 40
+_LOG_RATIO = 20.0  # values that lie so far apart are on a logarithmic axis
+_PANEL_INCHES = 3.1
+_CELL_INCHES = 0.95
+_MOST_TEXT_CELLS = 200  # beyond, numbers in cells cannot be read
+_LETTERS = 18
+
+
+@dataclass(frozen=True)
+class _Metric:
+    column: str
+    name: str
+    title: str
+    label: str
+    quantity: str | None = None
+
+
+_METRICS = (
+    _Metric("final_accuracy", "accuracy", "Accuracy at the end", "test accuracy"),
+    _Metric("rmse", "rmse", "Error at the end", "test error (RMSE)"),
+    _Metric("sim_time_s", "time", "Simulated time", "simulated time", "seconds"),
+    _Metric("transfer_bytes", "traffic", "Traffic of the clients", "sent and received by clients", "bytes"),
+    _Metric("time_to_target_s", "time-to-target", "Simulated time to the target", "time to target", "seconds"),
+    _Metric("bytes_to_target", "bytes-to-target", "Traffic to the target", "sent and received to target", "bytes"),
+)
+
+
+def sweep_figures(compared: pd.DataFrame, keys: Sequence[str]) -> Iterator[tuple[str, Figure]]:
+    """Name and figure of each metric that any row has, by *keys*: ``lines-accuracy``, ``heatmap-accuracy``.
+
+    Lines need a key with several values, a heat map two. At most `MOST_FIGURES` are drawn.
+    """
+    yield from islice(_figures(compared[compared["accounting"] == "event"], keys), MOST_FIGURES)
+
+
+def _figures(events: pd.DataFrame, keys: Sequence[str]) -> Iterator[tuple[str, Figure]]:
+    varied = [key for key in keys if events[key].nunique() > 1]
+    varied.sort(key=lambda key: not _is_numeric(events[key]))  # stable: in the order in which they were given
+    if not varied:
+        return
+    styles = looks(events["protocol"])
+    for metric in _METRICS:
+        known = f"{metric.column}_n"
+        if known not in events or not (events[known] > 0).any():
+            continue
+        yield f"lines-{metric.name}", _lines(events, varied[0], varied[1:], metric, styles)
+        if len(varied) > 1:
+            for position, (rest, part) in enumerate(_by(events, varied[2:]), start=1):
+                ending = f"-{position}" if varied[2:] else ""
+                yield f"heatmap-{metric.name}{ending}", _heat_map(part, varied[0], varied[1], metric, rest)
+
+
+# -- lines ------------------------------------------------------------------------------------------------------------
+
+
+def _lines(events: pd.DataFrame, key: str, others: Sequence[str], metric: _Metric, styles: Looks) -> Figure:
+    """A panel for each combination of the *others*: the metric of each protocol over the values of *key*."""
+    panels = list(_by(events, others))[:MOST_PANELS]
+    columns = min(3, len(panels))
+    rows = -(-len(panels) // columns)
+    unit, unit_name = _unit(events, metric)
+    figure = Figure(figsize=(_PANEL_INCHES * columns + 0.8, 2.6 * rows + 1.1), layout="constrained")
+    grid = np.atleast_1d(figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)).ravel()
+    places = _Places(events[key])
+    for ax, (said, part) in zip(grid, panels, strict=False):
+        for protocol, look in styles.items():
+            of_protocol = part[part["protocol"] == protocol].copy()
+            of_protocol["x"] = [places.of(value) for value in of_protocol[key]]
+            of_protocol = of_protocol.sort_values("x")
+            ax.errorbar(
+                of_protocol["x"],
+                of_protocol[f"{metric.column}_mean"] / unit,
+                yerr=of_protocol[f"{metric.column}_half_width"].fillna(0.0) / unit,
+                color=look.colour,
+                linestyle=look.line,
+                marker=look.marker,
+                markersize=4.5,
+                capsize=2.5,
+                label=plain(protocol),
+            )
+        places.label(ax)
+        if said:
+            ax.set_title(plain(said), fontsize=9.5, fontweight="normal")
+    for ax in grid[len(panels) :]:
+        ax.set_axis_off()
+    seeds = "; bars: 95 % interval over seeds" if (events["n"] > 1).any() else ""
+    left_out = len(list(_by(events, others))) - len(panels)
+    more = f"; {left_out} more panels are left out" if left_out else ""
+    figure.suptitle(plain(f"{metric.title} over {key}"), x=0.01, ha="left", fontsize=11, fontweight="bold")
+    figure.supxlabel(plain(f"{key}{seeds}{more}"), fontsize=9.5, color=DARK)
+    figure.supylabel(f"{metric.label}{unit_name}", fontsize=9.5, color=DARK)
+    handles, labels = grid[0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside upper right", ncols=min(4, len(labels)))
+    return figure
+
+
+class _Places:
+    """Where the values of a key stand on an axis: numbers as they are, everything else side by side."""
+
+    def __init__(self, values: pd.Series[float]) -> None:
+        self._numeric = _is_numeric(values)
+        self._values = list(dict.fromkeys(sorted(values) if self._numeric else values))
+        numbers = self._values if self._numeric else []
+        self._logarithmic = bool(numbers) and min(numbers) > 0 and max(numbers) / min(numbers) >= _LOG_RATIO
+
+    def of(self, value: object) -> float:
+        """Where it is."""
+        return float(value) if self._numeric else float(self._values.index(value))  # type: ignore[arg-type]
+
+    def label(self, ax: Axes) -> None:
+        """Mark the values on the x axis of *ax*."""
+        if self._logarithmic:
+            ax.set_xscale("log")
+        ax.xaxis.set_minor_locator(NullLocator())
+        ax.xaxis.set_major_locator(FixedLocator([self.of(value) for value in self._values]))
+        names = _value_names(self._values)
+        ax.set_xticklabels(names, rotation=30 if max(map(len, names)) > 6 else 0, ha="right" if max(map(len, names)) > 6 else "center")
+        ax.margins(x=0.08)
+
+
+# -- heat maps --------------------------------------------------------------------------------------------------------
+
+
+def _heat_map(events: pd.DataFrame, x: str, y: str, metric: _Metric, said: str) -> Figure:
+    """A panel for each protocol: a cell for each value of *x* and *y*, with its mean."""
+    protocols = list(dict.fromkeys(events["protocol"]))
+    across, down = (_sorted(events[key]) for key in (x, y))
+    unit, unit_name = _unit(events, metric)
+    means = events[f"{metric.column}_mean"] / unit
+    finite = means[np.isfinite(means)]
+    shades = Normalize(finite.min(), finite.max())
+    columns = min(3, len(protocols))
+    rows = -(-len(protocols) // columns)
+    width, height = max(2.4, _CELL_INCHES * len(across)), max(1.2, 0.45 * len(down))
+    figure = Figure(figsize=(columns * width + 2.6, rows * (height + 0.9) + 1.0), layout="constrained")
+    grid = np.atleast_1d(figure.subplots(rows, columns, squeeze=False)).ravel()
+    for ax, protocol in zip(grid, protocols, strict=False):
+        cells = np.full((len(down), len(across)), math.nan)
+        for row in events[events["protocol"] == protocol].to_dict("records"):
+            cells[down.index(row[y]), across.index(row[x])] = row[f"{metric.column}_mean"] / unit
+        ax.imshow(cells, cmap="cividis", norm=shades, aspect="auto")
+        ax.grid(visible=False)
+        names = _value_names(across)
+        ax.set_xticks(range(len(across)), names, rotation=30 if max(map(len, names)) > 8 else 0)
+        ax.set_yticks(range(len(down)), _value_names(down))
+        ax.set(title=plain(shortened(protocol)), xlabel=plain(x), ylabel=plain(y))
+        if cells.size <= _MOST_TEXT_CELLS:
+            _write(ax, cells, shades)
+    for ax in grid[len(protocols) :]:
+        ax.set_axis_off()
+    of_the_others = f" ({said})" if said else ""
+    figure.suptitle(plain(f"{metric.title}{of_the_others}"), x=0.01, ha="left", fontsize=11, fontweight="bold")
+    image = next(ax for ax in grid if ax.images).images[0]
+    bar = figure.colorbar(image, ax=list(grid), shrink=0.9)
+    bar.set_label(f"{metric.label}{unit_name}, mean over seeds")
+    return figure
+
+
+def _write(ax: Axes, cells: np.ndarray, shades: Normalize) -> None:
+    """The number in each cell, in black or white; a dash where there is none."""
+    shade = colormaps["cividis"]
+    for (row, column), value in np.ndenumerate(cells):
+        known = math.isfinite(value)
+        light = known and np.dot(shade(shades(value))[:3], (0.299, 0.587, 0.114)) > 0.5
+        ax.text(column, row, number(value) if known else "–", ha="center", va="center", fontsize=8.5, color="black" if light or not known else "white")
+
+
+# -- what both have ---------------------------------------------------------------------------------------------------
+
+
+def _by(events: pd.DataFrame, keys: Sequence[str]) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Each combination of the values of *keys*, in words, and its rows."""
+    if not keys:
+        yield "", events
+        return
+    for values, part in events.groupby(list(keys), sort=False):
+        yield ", ".join(f"{key}={shortened(_name(value), _LETTERS)}" for key, value in zip(keys, values, strict=True)), part
+
+
+def _is_numeric(values: pd.Series[float]) -> bool:
+    return pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values)
+
+
+def _sorted(values: pd.Series[float]) -> list[object]:
+    return list(dict.fromkeys(sorted(values) if _is_numeric(values) else values))
+
+
+def _value_names(values: Sequence[object]) -> list[str]:
+    names = fitted(map(_name, values), _LETTERS)
+    return [plain(names[_name(value)]) for value in values]
+
+
+def _name(value: object) -> str:
+    return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _unit(events: pd.DataFrame, metric: _Metric) -> tuple[float, str]:
+    if metric.quantity is None:
+        return 1.0, ""
+    unit, name = scale(metric.quantity, events[f"{metric.column}_mean"].max())
+    return unit, f", {name}"
