@@ -7,12 +7,10 @@ from pathlib import Path
 
 import numpy as np
 import pandas as pd
-import pytest
 from matplotlib.figure import Figure
 from tiny_results import rounds_of, summary_of, write_results
 
 from fedsim.experiment.compare import compare
-from fedsim.experiment.figures import save_figures
 from fedsim.viz.front_figures import front_figure
 
 SPENT = {"quick": (0.5, 60.0, 9e6), "good": (0.9, 300.0, 9e6), "thrifty": (0.4, 300.0, 1e6), "worse": (0.4, 360.0, 2e6)}
@@ -72,13 +70,6 @@ def test_one_point_or_none_needs_no_figure(tmp_path: Path) -> None:
     result = write_results(tmp_path / "untrained", untrained)
     assert front_figure(compare([result]), ["a", "b"]) is None
     assert "front.png" not in {path.name for path in save_figures([result], tmp_path / "figures")}
-
-
-@pytest.mark.slow
-def test_it_is_drawn_with_the_others(tmp_path: Path) -> None:
-    results = [write_results(tmp_path / name, runs(), name=name) for name in ("plant_lte", "plant_5g")]
-    for drawn_together in (results[:1], results):
-        assert "front.png" in {path.name for path in save_figures(drawn_together, tmp_path / "figures")}
 
 
 def test_several_runs_share_the_figure_and_the_legend_tells_them_apart(tmp_path: Path) -> None:
