@@ -9,7 +9,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocat
 from fedsim.viz.human import ROUND_TIMES, scale, size
 from fedsim.viz.series import runs_of
 
-__all__ = ["scaled_x"]
+__all__ = ["labelled_x", "scaled_x"]
 
 _LOG_RATIO = 20.0  # an axis is logarithmic when protocols end that far apart
 
@@ -18,7 +18,12 @@ def scaled_x(rounds: pd.DataFrame, ax: Axes, column: str, label: str, quantity: 
     """Label the x axis in the unit that fits; logarithmic, with a unit at each mark, where protocols end far apart."""
     scored = rounds.dropna(subset=["loss"])
     ends = scored.groupby([runs_of(scored), "protocol"])[column].max()
-    if scored[column].min() > 0 and ends.max() / ends.min() >= _LOG_RATIO:
+    return labelled_x(ax, scored[column].min(), ends, label, quantity)
+
+
+def labelled_x(ax: Axes, smallest: float, ends: pd.Series[float], label: str, quantity: str) -> Axes:
+    """The same for what begins at *smallest* and *ends* at several places."""
+    if smallest > 0 and ends.max() / ends.min() >= _LOG_RATIO:
         ax.set_xscale("log")
         ax.xaxis.set_minor_locator(NullLocator())
         if quantity == "seconds":
