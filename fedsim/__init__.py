@@ -1,7 +1,8 @@
 """What does a federated-learning protocol cost and yield on an industrial network?
 
 `load` reads a scenario, `run` runs it, `load_results` opens a run folder, `compare` and `plot` put runs side by side,
-and `compare_device_classes` their device classes. `Results` is what they give and take, `Remark` a warning about a
+and `compare_device_classes` their device classes. `sweep` runs a scenario with many values of some keys, and
+`load_sweep` opens what it left. `Results` is what they give and take, `Remark` a warning about a
 scenario or its results, `UserError` what a mistake raises. Each is imported when it is first asked for: ``import
 fedsim`` loads no library.
 """
@@ -18,6 +19,8 @@ if TYPE_CHECKING:
     from fedsim.experiment.figures import plot
     from fedsim.experiment.results import Results, load_results
     from fedsim.experiment.run import run
+    from fedsim.experiment.sweep.results import SweepResults, load_sweep
+    from fedsim.experiment.sweep.sweep import sweep
     from fedsim.scenario.load import load
 
     __version__: str
@@ -25,26 +28,32 @@ if TYPE_CHECKING:
 __all__ = [
     "Remark",
     "Results",
+    "SweepResults",
     "UserError",
     "__version__",
     "compare",
     "compare_device_classes",
     "load",
     "load_results",
+    "load_sweep",
     "plot",
     "run",
+    "sweep",
 ]
 
 _HOMES = {
     "Remark": "fedsim.errors",
     "Results": "fedsim.experiment.results",
+    "SweepResults": "fedsim.experiment.sweep.results",
     "UserError": "fedsim.errors",
     "compare": "fedsim.experiment.compare",
     "compare_device_classes": "fedsim.experiment.compare_device_classes",
     "load": "fedsim.scenario.load",
     "load_results": "fedsim.experiment.results",
+    "load_sweep": "fedsim.experiment.sweep.results",
     "plot": "fedsim.experiment.figures",
     "run": "fedsim.experiment.run",
+    "sweep": "fedsim.experiment.sweep.sweep",
 }
 
 

@@ -30,7 +30,8 @@ def add_to(commands: Commands) -> None:
         description="Print a row for each protocol: accuracy, loss, simulated time, bytes and what it took to reach "
         "the target, and below it the metrics that were chosen; with several seeds, means and the half width of their "
         "95 % interval (Student's t). Where a seed missed the target, there is a Kaplan-Meier median or a bound. "
-        "Among several paths, those that hold no finished run are passed over.",
+        "Among several paths, those that hold no finished run are passed over. The folder of a sweep, alone, has a row "
+        "for each point and protocol.",
         allow_abbrev=False,
     )
     add_run_folders(parser)
@@ -74,12 +75,12 @@ def _execute(arguments: argparse.Namespace) -> int:
     from fedsim.cli.tables import as_csv, show_comparison
     from fedsim.experiment.compare import compare
     from fedsim.experiment.results import load_finished
-    from fedsim.scenario.scalars import printable
+    from fedsim.experiment.sweep.folder import is_sweep
 
+    if len(arguments.folders) == 1 and is_sweep(arguments.folders[0]):
+        return _compare_points(arguments)
     results, passed_over = load_finished(arguments.folders)
-    path: Path | None = arguments.csv
-    if path is not None and (problem := _why_no_file(path)):
-        raise UserError(f"--csv: cannot write {printable(str(path))}: {problem}")
+    path = _csv_file(arguments)
     at, target = arguments.at, arguments.target
     show_comparison(results, at=at, target=target, front=arguments.front, format=arguments.format)
     numbers = compare(results, at=at, target=target)
@@ -90,6 +91,32 @@ def _execute(arguments: argparse.Namespace) -> int:
     if path is not None:
         path.write_text(as_csv(numbers), encoding="utf-8", newline="")
     return 0
+
+
+def _compare_points(arguments: argparse.Namespace) -> int:
+    """The points of a sweep."""
+    from fedsim.cli.tables import as_csv, show_sweep
+    from fedsim.experiment.sweep.results import load_sweep
+
+    results, path = load_sweep(arguments.folders[0]), _csv_file(arguments)
+    at, target = arguments.at, arguments.target
+    show_sweep(results, at=at, target=target, front=arguments.front, format=arguments.format)
+    numbers = results.compare(at=at, target=target)
+    for remark in _remarks([result for _, result in results.points], numbers, at, target):
+        sys.stderr.write(f"Remark: {remark}\n")
+    if path is not None:
+        path.write_text(as_csv(numbers), encoding="utf-8", newline="")
+    return 0
+
+
+def _csv_file(arguments: argparse.Namespace) -> Path | None:
+    """Where the numbers are to be written. Raises `UserError` where that cannot be."""
+    from fedsim.scenario.scalars import printable
+
+    path: Path | None = arguments.csv
+    if path is not None and (problem := _why_no_file(path)):
+        raise UserError(f"--csv: cannot write {printable(str(path))}: {problem}")
+    return path
 
 
 def _remarks(

@@ -20,7 +20,8 @@ def add_to(commands: Commands) -> None:
         description="Draw accuracy and loss over rounds, time and bytes, and each protocol's time and traffic; "
         "overview has the most telling ones side by side, confusion shows which class was taken for which, and network "
         "how loaded the air and the wires were. "
-        "Several run folders are drawn into the same figures, apart from their confusions and networks.",
+        "Several run folders are drawn into the same figures, apart from their confusions and networks. Of a sweep's "
+        "folder, lines and heat maps over the varied keys are drawn.",
         allow_abbrev=False,
     )
     add_run_folders(parser)
@@ -41,15 +42,15 @@ def _execute(arguments: argparse.Namespace) -> int:
     from fedsim.experiment.figures import save_figures
     from fedsim.experiment.network_drawings import draw_run
     from fedsim.experiment.results import load_finished
-    from fedsim.files import why_no_folder
+    from fedsim.experiment.sweep.folder import is_sweep
     from fedsim.scenario.scalars import printable
 
+    if len(arguments.folders) == 1 and is_sweep(arguments.folders[0]):
+        return _plot_points(arguments)
     results, passed_over = load_finished(arguments.folders)
     if arguments.out is None and len(results) > 1:
         raise UserError("several run folders share their figures: say where to put them with --out DIR")
-    folder = results[0].folder / "figures" if arguments.out is None else arguments.out
-    if problem := why_no_folder(folder):
-        raise UserError(f"{problem}; choose another folder with --out")
+    folder = _folder(arguments, results[0].folder)
     remarks = [f"Remark: passed over: {problem}\n" for problem in passed_over]
     paths = save_figures(results, folder, arguments.format)
     for number, (result, name) in enumerate(zip(results, run_names(results), strict=True), start=1):
@@ -61,3 +62,25 @@ def _execute(arguments: argparse.Namespace) -> int:
     sys.stdout.writelines(f"{printable(str(path))}\n" for path in paths)
     sys.stderr.writelines(remarks)
     return 0
+
+
+def _plot_points(arguments: argparse.Namespace) -> int:
+    """The points of a sweep."""
+    from fedsim.experiment.figures import save_sweep_figures
+    from fedsim.experiment.sweep.results import load_sweep
+    from fedsim.scenario.scalars import printable
+
+    results = load_sweep(arguments.folders[0])
+    paths = save_sweep_figures(results, _folder(arguments, results.folder), arguments.format)
+    sys.stdout.writelines(f"{printable(str(path))}\n" for path in paths)
+    return 0
+
+
+def _folder(arguments: argparse.Namespace, of_run: Path) -> Path:
+    """Where the figures go. Raises `UserError` where that cannot be."""
+    from fedsim.files import why_no_folder
+
+    folder: Path = of_run / "figures" if arguments.out is None else arguments.out
+    if problem := why_no_folder(folder):
+        raise UserError(f"{problem}; choose another folder with --out")
+    return folder

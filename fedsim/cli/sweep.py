@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from fedsim.experiment.sweep.results import SweepResults
     from fedsim.experiment.sweep.variation import Variation
 
-__all__ = ["add_to", "show_sweep"]
+__all__ = ["add_to"]
 
 
 def add_to(commands: Commands) -> None:
@@ -69,6 +69,7 @@ def add_to(commands: Commands) -> None:
 
 
 def _execute(arguments: argparse.Namespace) -> int:
+    from fedsim.cli.tables import show_sweep
     from fedsim.experiment.host import CHECKPOINT_INTERVAL_S, HostOptions
     from fedsim.experiment.sweep.sweep import sweep_variation
 
@@ -109,20 +110,6 @@ def _variation(options: list[str]) -> Variation | None:
     from fedsim.experiment.sweep.variation import from_options
 
     return from_options(options) if options else None
-
-
-def show_sweep(results: SweepResults) -> None:
-    """Print a row for each point and protocol: means over seeds."""
-    from fedsim.cli.tables import show_cells
-    from fedsim.scenario.scalars import printable
-    from fedsim.viz.tables import comparison_cells
-
-    compared, keys = results.compare(), results.manifest.short_keys
-    cells = comparison_cells(compared).drop(columns="run", errors="ignore")
-    for position, key in enumerate(keys):
-        cells.insert(position, key, [printable(str(value)) for value in compared[key]], allow_duplicates=True)
-    show_cells(cells, left=(*keys, "protocol"))
-    sys.stdout.flush()
 
 
 def _show_places(results: SweepResults) -> None:

@@ -18,6 +18,7 @@ from fedsim.experiment.compare import compare, run_names
 from fedsim.experiment.compare_device_classes import compare_device_classes
 from fedsim.experiment.planned_costs import planned_costs
 from fedsim.experiment.remarks_after import remarks
+from fedsim.scenario.scalars import printable
 from fedsim.viz.tables import comparison_cells, cost_cells, further_tables, number_cells
 
 if TYPE_CHECKING:
@@ -25,8 +26,9 @@ if TYPE_CHECKING:
 
     from fedsim.experiment.compare import Budget
     from fedsim.experiment.results import Results
+    from fedsim.experiment.sweep.results import SweepResults
 
-__all__ = ["Format", "as_csv", "markdown", "show_cells", "show_comparison", "show_paper_table"]
+__all__ = ["Format", "as_csv", "markdown", "show_cells", "show_comparison", "show_paper_table", "show_sweep"]
 
 _ANY_WIDTH = 10_000
 COSTS = "What a round takes, by device class: means of one device over the run, and the busiest cell"
@@ -57,6 +59,29 @@ def show_comparison(
     for name, of_run in zip(run_names(results), said, strict=True) if said else ():
         for remark in of_run:
             sys.stderr.write(f"Remark: {f'{name}, ' if len(results) > 1 else ''}{remark}\n")
+
+
+def show_sweep(
+    results: SweepResults,
+    *,
+    at: Budget | None = None,
+    target: float | None = None,
+    front: bool = False,
+    format: Format = "table",
+) -> None:
+    """Print a row for each point and protocol of a sweep, its values of the varied keys before all else."""
+    compared, keys = results.compare(at=at, target=target), results.manifest.short_keys
+    if format == "csv":
+        sys.stdout.write(as_csv(compared))
+        return
+    further = () if at is None else (at[0],)
+    cells = comparison_cells(compared, further, front=front, units_in_head=format != "table")
+    cells = cells.drop(columns="run", errors="ignore")
+    heads = [f"{key} (varied)" if key in cells else key for key in keys]
+    for position, (key, head) in enumerate(zip(keys, heads, strict=True)):
+        cells.insert(position, head, [printable(str(value)) for value in compared[key]])
+    _WRITERS[format]("", cells, (*heads, "protocol"), False)
+    sys.stdout.flush()
 
 
 def as_csv(compared: pd.DataFrame) -> str:

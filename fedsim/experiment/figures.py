@@ -13,6 +13,7 @@ from fedsim.errors import UserError
 from fedsim.experiment.compare import compare, run_names
 from fedsim.experiment.compare_device_classes import device_rounds
 from fedsim.experiment.results import Results, load_several
+from fedsim.experiment.sweep.results import SweepResults
 from fedsim.scenario.scalars import printable
 from fedsim.viz.confusion_figures import named_confusion_figures
 from fedsim.viz.front_figures import front_figure
@@ -20,8 +21,9 @@ from fedsim.viz.names import names_apart
 from fedsim.viz.overview import named_class_figures, named_figures, overview
 from fedsim.viz.save import save_figure
 from fedsim.viz.shown_figure import ShownFigure
+from fedsim.viz.sweep_figures import sweep_figures
 
-__all__ = ["plot", "save_figures"]
+__all__ = ["plot", "save_figures", "save_sweep_figures"]
 
 _Drawn = TypeVar("_Drawn")
 
@@ -72,6 +74,20 @@ def _compared(results: Sequence[Results]) -> pd.DataFrame:
         return compared.drop(columns="run")
     names = run_names(results)
     return compared.replace({"run": dict(zip(names, names_apart(names), strict=True))})
+
+
+def save_sweep_figures(results: SweepResults, folder: Path, format: Literal["png", "svg", "pdf"] = "png") -> list[Path]:
+    """Draw a sweep into files of *folder*: lines and heat maps over the varied keys; returns their paths.
+
+    Raises `UserError` when no key has several values.
+    """
+    figures = list(sweep_figures(results.compare(), results.manifest.short_keys))
+    if not figures:
+        raise UserError(
+            f"{printable(str(results.folder))}: no key has several values, so there is nothing to draw over"
+        )
+    folder.mkdir(parents=True, exist_ok=True)
+    return [save_figure(figure, folder / f"{name}.{format}") for name, figure in figures]
 
 
 def _ending_in(ending: str, figures: Iterable[tuple[str, _Drawn]]) -> Iterator[tuple[str, _Drawn]]:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import islice
 
+import matplotlib as mpl
 import numpy as np
 import pandas as pd
 from matplotlib import colormaps
@@ -23,7 +24,7 @@ from matplotlib.ticker import FixedLocator, NullLocator
 from fedsim.viz.human import number, scale
 from fedsim.viz.names import fitted, shortened
 from fedsim.viz.series import Looks
-from fedsim.viz.style import DARK, looks, plain
+from fedsim.viz.style import DARK, RC, looks, plain
 
 __all__ = ["MOST_FIGURES", "sweep_figures"]
 
@@ -35,6 +36,8 @@ _PANEL_INCHES = 3.1
 _CELL_INCHES = 0.95
 _MOST_TEXT_CELLS = 200  # beyond, numbers in cells cannot be read
 _LETTERS = 18
+_LEAST_INCHES = 5.6
+_LEGEND_LETTERS, _LETTERS_PER_INCH, _HANDLE_LETTERS = 36, 11.5, 7
 
 
 @dataclass(frozen=True)
@@ -61,12 +64,13 @@ def sweep_figures(compared: pd.DataFrame, keys: Sequence[str]) -> Iterator[tuple
 
     Lines need a key with several values, a heat map two. At most `MOST_FIGURES` are drawn.
     """
-    yield from islice(_figures(compared[compared["accounting"] == "event"], keys), MOST_FIGURES)
+    with mpl.rc_context(RC):
+        yield from islice(_figures(compared[compared["accounting"] == "event"], keys), MOST_FIGURES)
 
 
 def _figures(events: pd.DataFrame, keys: Sequence[str]) -> Iterator[tuple[str, Figure]]:
     varied = [key for key in keys if events[key].nunique() > 1]
-    varied.sort(key=lambda key: not _is_numeric(events[key]))  # stable: in the order in which they were given
+    varied.sort(key=lambda key: not _is_numeric(events.loc[:, key]))  # and in their order
     if not varied:
         return
     styles = looks(events["protocol"])
@@ -90,7 +94,8 @@ def _lines(events: pd.DataFrame, key: str, others: Sequence[str], metric: _Metri
     columns = min(3, len(panels))
     rows = -(-len(panels) // columns)
     unit, unit_name = _unit(events, metric)
-    figure = Figure(figsize=(_PANEL_INCHES * columns + 0.8, 2.6 * rows + 1.1), layout="constrained")
+    width = max(_LEAST_INCHES, _PANEL_INCHES * columns + 0.8)
+    figure = Figure(figsize=(width, 2.6 * rows + 1.3), layout="constrained")
     grid = np.atleast_1d(figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)).ravel()
     places = _Places(events[key])
     for ax, (said, part) in zip(grid, panels, strict=False):
@@ -107,21 +112,24 @@ def _lines(events: pd.DataFrame, key: str, others: Sequence[str], metric: _Metri
                 marker=look.marker,
                 markersize=4.5,
                 capsize=2.5,
-                label=plain(protocol),
+                label=plain(fitted([protocol], _LEGEND_LETTERS)[protocol]),
             )
         places.label(ax)
         if said:
             ax.set_title(plain(said), fontsize=9.5, fontweight="normal")
+    for ax in grid[len(panels) - columns : len(panels)]:
+        ax.tick_params(labelbottom=True)  # also where nothing stands below it
+        ax.set_xlabel(plain(key))
     for ax in grid[len(panels) :]:
         ax.set_axis_off()
-    seeds = "; bars: 95 % interval over seeds" if (events["n"] > 1).any() else ""
     left_out = len(list(_by(events, others))) - len(panels)
-    more = f"; {left_out} more panels are left out" if left_out else ""
+    notes = ["bars: 95 % interval over seeds"] * bool((events["n"] > 1).any())
+    notes += [f"{left_out} more panels are left out"] * bool(left_out)
     figure.suptitle(plain(f"{metric.title} over {key}"), x=0.01, ha="left", fontsize=11, fontweight="bold")
-    figure.supxlabel(plain(f"{key}{seeds}{more}"), fontsize=9.5, color=DARK)
     figure.supylabel(f"{metric.label}{unit_name}", fontsize=9.5, color=DARK)
     handles, labels = grid[0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside upper right", ncols=min(4, len(labels)))
+    across = max(1, int(width * _LETTERS_PER_INCH // (max(map(len, labels)) + _HANDLE_LETTERS)))
+    figure.legend(handles, labels, loc="outside lower center", ncols=min(across, len(labels)), title="; ".join(notes))
     return figure
 
 
@@ -145,7 +153,9 @@ class _Places:
         ax.xaxis.set_minor_locator(NullLocator())
         ax.xaxis.set_major_locator(FixedLocator([self.of(value) for value in self._values]))
         names = _value_names(self._values)
-        ax.set_xticklabels(names, rotation=30 if max(map(len, names)) > 6 else 0, ha="right" if max(map(len, names)) > 6 else "center")
+        ax.set_xticklabels(
+            names, rotation=30 if max(map(len, names)) > 6 else 0, ha="right" if max(map(len, names)) > 6 else "center"
+        )
         ax.margins(x=0.08)
 
 
@@ -193,7 +203,15 @@ def _write(ax: Axes, cells: np.ndarray, shades: Normalize) -> None:
     for (row, column), value in np.ndenumerate(cells):
         known = math.isfinite(value)
         light = known and np.dot(shade(shades(value))[:3], (0.299, 0.587, 0.114)) > 0.5
-        ax.text(column, row, number(value) if known else "–", ha="center", va="center", fontsize=8.5, color="black" if light or not known else "white")
+        ax.text(
+            column,
+            row,
+            number(value) if known else "–",
+            ha="center",
+            va="center",
+            fontsize=8.5,
+            color="black" if light or not known else "white",
+        )
 
 
 # -- what both have ---------------------------------------------------------------------------------------------------
@@ -205,7 +223,10 @@ def _by(events: pd.DataFrame, keys: Sequence[str]) -> Iterator[tuple[str, pd.Dat
         yield "", events
         return
     for values, part in events.groupby(list(keys), sort=False):
-        yield ", ".join(f"{key}={shortened(_name(value), _LETTERS)}" for key, value in zip(keys, values, strict=True)), part
+        yield (
+            ", ".join(f"{key}={shortened(_name(value), _LETTERS)}" for key, value in zip(keys, values, strict=True)),
+            part,
+        )
 
 
 def _is_numeric(values: pd.Series[float]) -> bool:

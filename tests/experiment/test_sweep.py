@@ -70,8 +70,8 @@ def test_a_point_is_a_run_like_any_other(swept: Sweep) -> None:
 
 def test_means_have_the_varied_keys_before_them_as_briefly_as_that_is_clear(swept: Sweep) -> None:
     compared = results_of(swept(vary={RADIO: RADIOS[:2], "protocols.fedprox.mu": [0.1]})).compare()
-    assert list(compared.columns[:2]) == ["profile", "mu"]
-    assert list(compared["profile"]) == [RADIOS[0]] * 2 + [RADIOS[1]] * 2
+    assert list(compared.columns[:2]) == ["radio.profile", "fedprox.mu"]
+    assert list(compared["radio.profile"]) == [RADIOS[0]] * 2 + [RADIOS[1]] * 2
     assert (compared["n"] == 2).all()
 
 
@@ -190,7 +190,7 @@ def test_one_point_without_a_result_does_not_stop_the_others(
     one, two = first_keys(swept, tmp_path)
     pool, error = swept(Here(ends={one: ends}))
     assert type(error) is kind
-    assert "profile='nb_iot_nb1'" in str(error) and "as the test has it" in str(error)
+    assert "radio.profile='nb_iot_nb1'" in str(error) and "as the test has it" in str(error)
     assert (two, "done") in pool.ended and pool.closed
     table = pd.read_csv(tmp_path / "sweep" / "sweep.csv")
     assert list(table["point"].drop_duplicates()) == [two]

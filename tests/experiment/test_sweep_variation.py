@@ -125,4 +125,4 @@ def test_each_value_of_each_key_is_in_the_sample() -> None:
 
 def test_short_keys_are_as_long_as_tells_them_apart() -> None:
     keys = ("protocols.a.mu", "protocols.b.mu", "mu", "training.epochs")
-    assert Variation(keys, (), "").short_keys == ["a.mu", "b.mu", "mu", "epochs"]
+    assert Variation(keys, (), "").short_keys == ["a.mu", "b.mu", "mu", "training.epochs"]

@@ -58,7 +58,7 @@ class SweepResults:
     def compare(self, *, at: Budget | None = None, target: float | None = None) -> pd.DataFrame:
         """Means over seeds, as `fedsim.compare` has them, with a column for each varied key before all others.
 
-        Columns of keys are named as briefly as tells them apart: ``profile`` for ``network.cell.radio.profile``.
+        Columns of keys are named briefly: ``radio.profile`` for ``network.cell.radio.profile``.
         """
         results = [result for _, result in self.points]
         compared = compare(results, at=at, target=target)

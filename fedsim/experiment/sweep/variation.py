@@ -56,15 +56,16 @@ class Variation:
 
     @property
     def short_keys(self) -> list[str]:
-        """Of each key its last segments, as many as tell it apart from all others.
+        """Of each key its last two segments, or as many as tell it apart from all others.
 
-        >>> Variation(("network.cell.radio.profile", "protocols.a.mu", "protocols.b.mu"), (), "").short_keys
-        ['profile', 'a.mu', 'b.mu']
+        >>> keys = ("network.cell.radio.profile", "protocols.0.a.mu", "protocols.1.a.mu", "seeds")
+        >>> Variation(keys, (), "").short_keys
+        ['radio.profile', '0.a.mu', '1.a.mu', 'seeds']
         """
         spelt = [segments_of(key) for key in self.keys]
 
         def short(segments: list[str]) -> str:
-            for count in range(1, len(segments)):
+            for count in range(2, len(segments)):
                 if sum(other[-count:] == segments[-count:] for other in spelt) == 1:
                     return ".".join(segments[-count:])
             return ".".join(segments)
