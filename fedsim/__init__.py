@@ -1,9 +1,9 @@
 """What does a federated-learning protocol cost and yield on an industrial network?
 
-`load` reads a scenario, `run` runs it, `load_results` opens a run folder, `compare` and `plot` put runs side by side,
-and `compare_device_classes` their device classes. `Results` is what they give and take, `Remark` a warning about a
-scenario or its results, `UserError` what a mistake raises. Each is imported when it is first asked for: ``import
-fedsim`` loads no library.
+`load` reads a scenario, `run` runs it, `retime` times a run anew on another network, `load_results` opens a run folder,
+`compare` and `plot` put runs side by side, and `compare_device_classes` their device classes. `Results` is what they
+give and take, `Remark` a warning about a scenario or its results, `UserError` what a mistake raises. Each is imported
+when it is first asked for: ``import fedsim`` loads no library.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from fedsim.experiment.compare_device_classes import compare_device_classes
     from fedsim.experiment.figures import plot
     from fedsim.experiment.results import Results, load_results
+    from fedsim.experiment.retime import retime
     from fedsim.experiment.run import run
     from fedsim.scenario.load import load
 
@@ -32,6 +33,7 @@ __all__ = [
     "load",
     "load_results",
     "plot",
+    "retime",
     "run",
 ]
 
@@ -44,6 +46,7 @@ _HOMES = {
     "load": "fedsim.scenario.load",
     "load_results": "fedsim.experiment.results",
     "plot": "fedsim.experiment.figures",
+    "retime": "fedsim.experiment.retime",
     "run": "fedsim.experiment.run",
 }
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -43,6 +44,8 @@ class ResultTables:
 
     scenario: Scenario
     folder: RunFolder
+    scratch: Path | None = None
+    """A folder for the transfers while they are no table yet; None: the run folder."""
     rounds: list[pd.DataFrame] = field(default_factory=list)
     links: list[pd.DataFrame] = field(default_factory=list)
     groups: list[pd.DataFrame] = field(default_factory=list)
@@ -99,16 +102,16 @@ class ResultTables:
         self._transfers.close()
         self._file.close()
         if error is None:
-            self._scratch.replace(self.folder.path / "transfers.parquet")
+            shutil.move(self._transfers_so_far, self.folder.path / "transfers.parquet")
 
     @property
-    def _scratch(self) -> Path:
-        return self.folder.path / ".transfers.parquet.tmp"
+    def _transfers_so_far(self) -> Path:
+        return (self.scratch or self.folder.path) / ".transfers.parquet.tmp"
 
     def _append_transfers(self, transfers: pd.DataFrame) -> None:
         table = pa.Table.from_pandas(transfers, preserve_index=False)
         if self._transfers is None:
-            self._file = self._scratch.open("wb")  # a path could also be taken for an address
+            self._file = self._transfers_so_far.open("wb")  # a path could also be taken for an address
             self._transfers = pq.ParquetWriter(self._file, table.schema)
         self._transfers.write_table(table)
 

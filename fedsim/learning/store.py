@@ -93,11 +93,11 @@ class Store:
 
     def scalar(self, handle: Handle) -> Value | None:
         """The stored metrics, or the number, that a planned *handle* stands for; None when there is none."""
-        return self.all_metrics.get(_name(handle))
+        return self.all_metrics.get(handle.stored_name)
 
     def keep_scalar(self, handle: Handle) -> None:
         """Store computed metrics, or a number, for ever."""
-        name = _name(handle)
+        name = handle.stored_name
         self.all_metrics[name] = handle.value
         self._metrics_file.append(metrics_line(name, handle.value))
 
@@ -112,7 +112,7 @@ class Store:
 
         Raises `UserError` for what is no file, and for what fits its digest and yet cannot be that output.
         """
-        name = _name(handle)
+        name = handle.stored_name
         if not os.path.lexists(self._tensor_file(name)):  # each forcing asks, mostly in vain
             return False
         if (content := self._whole_tensors(name)) is None:
@@ -149,7 +149,7 @@ class Store:
         """The name under which an output is on disk, written now if need be; None if it has no tensors yet."""
         if handle.scalar or handle.node.chunk is None:
             return None
-        name = _name(handle)
+        name = handle.stored_name
         path = Path(self._tensor_file(name))
         is_there = os.path.lexists(path)
         if not handle.computed:
@@ -240,12 +240,6 @@ class Store:
     def _put_aside(self, path: Path, damage: Damaged) -> None:
         place = self._place.put_aside(path)
         self._tell(f"{shown(path)}: {damage}; what it held is computed again, and it is {shown(place)} now")
-
-
-def _name(handle: Handle) -> str:
-    """An output's name on disk: its key, its plan and which output it is."""
-    assert handle.node.chunk is not None, "only what has been planned is stored"
-    return f"{handle.node.key}-{handle.node.chunk.digest[:8]}-{handle.output}"
 
 
 def _read_index(path: Path) -> Index | None:
