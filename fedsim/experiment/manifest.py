@@ -24,8 +24,10 @@ from fedsim.scenario.build import Materials
 from fedsim.scenario.scalars import printable, show
 from fedsim.scenario.schema import Scenario
 
-__all__ = ["model_size", "new_manifest", "peak_memory_bytes", "retimed_manifest", "take_peaks"]
+__all__ = ["model_size", "new_manifest", "peak_memory_bytes", "retimed_manifest", "take_peaks", "trainer_of"]
 
+NO_RUN = "0" * 32
+"""Of a manifest that does not tell."""
 PACKAGES = ("torch", "numpy", "simpy", "networkx", "scikit-learn")
 
 
@@ -52,19 +54,24 @@ def retimed_manifest(
 ) -> dict[str, Any]:
     """The manifest of a run whose time is new, and whose models the *original* has trained, or the one behind it."""
     known = original.manifest
-    trained = known.get("retimed_from", known)
+    trained = trainer_of(known)
     learned = {
         "numeric_family": known["numeric_family"],
         "executor": known["executor"],
         "retimed_from": {
             "folder": os.path.relpath(os.path.realpath(original.folder), os.path.realpath(folder.path)),
-            "run": trained["run"],
+            "run": trained.get("run", NO_RUN),
             "fedsim": trained.get("fedsim"),
             "packages": trained.get("packages"),
             "trace_hashes": {f"{row['protocol']}/{row['seed']}": row.get("trace_hash") for row in known["runs"]},
         },
     }
     return _manifest(scenario, materials, store, folder, learned)
+
+
+def trainer_of(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What a manifest says of the run that has trained: the run itself, or the one that it was re-timed from."""
+    return manifest.get("retimed_from") or manifest
 
 
 def _manifest(

@@ -97,12 +97,24 @@ class ResultTables:
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        if error is None:
+            self.save_transfers()
+        else:
+            self._close_transfers()
+
+    def save_transfers(self) -> None:
+        """Write the transfers: no others will come."""
+        if self._close_transfers():
+            shutil.move(self._transfers_so_far, self.folder.path / "transfers.parquet")
+
+    def _close_transfers(self) -> bool:
+        """Whether they were open."""
         if self._transfers is None or self._file is None:
-            return
+            return False
         self._transfers.close()
         self._file.close()
-        if error is None:
-            shutil.move(self._transfers_so_far, self.folder.path / "transfers.parquet")
+        self._transfers = None
+        return True
 
     @property
     def _transfers_so_far(self) -> Path:

@@ -13,7 +13,7 @@ import shlex
 import tempfile
 import time
 from collections.abc import Sequence
-from contextlib import ExitStack, nullcontext
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +21,7 @@ from fedsim import registry
 from fedsim.errors import UserError
 from fedsim.experiment.gc_policy import rare_collections, set_aside
 from fedsim.experiment.learners import graph_learner
-from fedsim.experiment.manifest import peak_memory_bytes, retimed_manifest
+from fedsim.experiment.manifest import NO_RUN, peak_memory_bytes, retimed_manifest, trainer_of
 from fedsim.experiment.observer import Observer
 from fedsim.experiment.one_run import run_one
 from fedsim.experiment.progress.surroundings import display_for
@@ -71,6 +71,7 @@ def retime(
     """
     if observer is not None and progress is not None:
         raise UserError("progress and observer cannot both be given: an observer takes the place of the display")
+    began_s = time.monotonic()
     original = load_results(run.folder if isinstance(run, Results) else run)
     scenario = _named(load(original.folder / "scenario.yaml", overrides=overrides), overrides)
     path = Path("runs") / scenario.name if out is None else Path(out)
@@ -78,26 +79,69 @@ def retime(
     if folder.finished:
         return Results(path)
     _check_that_it_is_no_run(folder)
-    if why := why_not_at_all(original, scenario, overrides):
+    if why := why_not_at_all(original, scenario, overrides, path):
         raise UserError(why)
     remarks: list[str] = []
-    store = ReadOnlyStore(Path(os.path.realpath(original.folder / original.manifest["store"])), remarks.append)
+    place = Path(os.path.realpath(original.folder / original.manifest.get("store", "store")))
+    store = ReadOnlyStore(place, trainer_of(original.manifest).get("run", NO_RUN), remarks.append)
     with set_aside():
         materials = validate(scenario, lambda first, _: remarks.extend(remarks_before(scenario, first)))
         remarks += remarks_on_data(scenario, materials)
         gc.collect()  # the world that was checked is full of cycles
     if observer is None:
         warn_of(remarks)
-    with display_for(progress) if observer is None else nullcontext(observer) as watching:
-        hears_remarks = observer or Observer()
-        tell_of(remarks, hears_remarks)
+    with (
+        display_for(progress) if observer is None else nullcontext(observer) as watching,
+        tempfile.TemporaryDirectory(prefix="fedsim-") as scratch,
+        ResultTables(scenario, folder, scratch=Path(scratch)) as tables,
+    ):
+        tell_of(remarks, observer or Observer())
         watching.tell(f"Nothing is trained: what was learned is read from {printable(str(original.folder))}")
-        refusals = Refusals(original, scenario, overrides, store, path)
-        later = _retimed(scenario, materials, original, store, refusals, folder, watching, remarks)
-        tell_of(later, hears_remarks)
+        recall = _Recall(original, store, Refusals(original, scenario, overrides, store, path))
+        rows = _run_all(scenario, materials, recall, tables, watching)
+        later = _without_models(rows, original)
+        tell_of(later, observer or Observer())
+        with folder:
+            if not folder.finished:  # somebody else may have been faster
+                folder.manifest = retimed_manifest(scenario, materials, original, place, folder)
+                folder.manifest["remarks"] += map(printable, [*remarks, *later])
+                folder.manifest["real_seconds"] = time.monotonic() - began_s
+                later += _keep(folder, rows, tables)
     if observer is None:
         warn_of(later)
     return Results(path)
+
+
+def _run_all(
+    scenario: Scenario, materials: Materials, recall: _Recall, tables: ResultTables, observer: Observer
+) -> list[dict[str, Any]]:
+    """Run the clock of every protocol on every seed; *materials* are those of the first one. Returns their rows."""
+    rows = []
+    with rare_collections():
+        for seed in scenario.seeds:
+            if seed != materials.seed:
+                materials = gather_materials(scenario, seed)
+            for protocol in scenario.protocols:
+                with set_aside():
+                    rows.append(run_one(scenario, protocol, materials, recall.learner_for, tables, observer))
+                    gc.collect()  # a finished world is full of cycles
+    return rows
+
+
+def _keep(folder: RunFolder, rows: Sequence[dict[str, Any]], tables: ResultTables) -> list[str]:
+    """Write all into *folder*; returns remarks on the results. Until it is finished it can only be made again."""
+    manifest = folder.manifest
+    manifest["peak_memory_bytes"] = peak_memory_bytes()
+    folder.save_manifest()
+    tables.save()
+    tables.save_transfers()
+    manifest["runs"] = rows
+    folder.save_manifest()
+    on_results = remarks_after(Results(folder.path))
+    manifest["remarks"] += map(printable, on_results)
+    manifest["status"] = "finished"
+    folder.save_manifest()
+    return on_results
 
 
 def _named(scenario: Scenario, overrides: Sequence[str]) -> Scenario:
@@ -113,51 +157,6 @@ def _check_that_it_is_no_run(folder: RunFolder) -> None:
         command = shlex.join(["fedsim", "run", f"{folder.path}/scenario.yaml", "--out", str(folder.path), "--resume"])
         problem = f"the run in {folder.path} is not finished, and it trains; go on with: {command}"
         raise UserError(printable(f"{problem}, or choose another folder with --out"))
-
-
-def _retimed(
-    scenario: Scenario,
-    materials: Materials,
-    original: Results,
-    store: ReadOnlyStore,
-    refusals: Refusals,
-    folder: RunFolder,
-    observer: Observer,
-    remarks: list[str],
-) -> list[str]:
-    """Run the clock of every protocol on every seed, and write the folder; returns further remarks."""
-    began_s = time.monotonic()
-    recall = _Recall(original, store, refusals)
-    rows: list[dict[str, Any]] = []
-    first, later = materials, []
-    with ExitStack() as stack, rare_collections():
-        scratch = stack.enter_context(tempfile.TemporaryDirectory(prefix="fedsim-"))
-        tables = stack.enter_context(ResultTables(scenario, folder, scratch=Path(scratch)))
-        for seed in scenario.seeds:
-            if seed != materials.seed:
-                materials = gather_materials(scenario, seed)
-            for protocol in scenario.protocols:
-                with set_aside():
-                    rows.append(run_one(scenario, protocol, materials, recall.learner_for, tables, observer))
-                    gc.collect()  # a finished world is full of cycles
-        later += _check_models(rows, original)
-        with folder:
-            if folder.finished:  # somebody else was faster
-                return []
-            folder.manifest = retimed_manifest(scenario, first, original, store.folder, folder)
-            folder.manifest["remarks"] += map(printable, [*remarks, *later])
-            folder.save_manifest()
-            tables.save()
-            stack.close()  # transfers get their name
-            folder.manifest["runs"] = rows
-            folder.manifest["real_seconds"] = time.monotonic() - began_s
-            folder.manifest["peak_memory_bytes"] = peak_memory_bytes()
-            folder.save_manifest()
-            on_results = remarks_after(Results(folder.path))
-            folder.manifest["remarks"] += map(printable, on_results)
-            folder.manifest["status"] = "finished"
-            folder.save_manifest()
-    return [*later, *on_results]
 
 
 class _Recall:
@@ -179,15 +178,12 @@ class _Recall:
         return graph_learner(materials, protocol, training, Graph(self._family), recaller, self._store)
 
 
-def _check_models(rows: Sequence[dict[str, Any]], original: Results) -> list[str]:
-    """Leave out the final models that the *original* has not kept; a remark for each run that has lost its own."""
-    kept = {(row["protocol"], row["seed"]): row.get("final_weights", {}) for row in original.manifest["runs"]}
-    remarks = []
-    for row in rows:
-        if row["final_weights"] != kept[row["protocol"], row["seed"]]:
-            row["final_weights"] = {}
-            remarks.append(
-                f"{row['protocol']} on seed {row['seed']}: its last model is not the last one of the run that was "
-                "trained, and only that one was kept, so its weights are not there"
-            )
-    return remarks
+def _without_models(rows: Sequence[dict[str, Any]], original: Results) -> list[str]:
+    """A remark for each of the *rows* of a manifest whose last model the *original* has not kept."""
+    kept = {(row["protocol"], row["seed"]) for row in original.manifest["runs"] if row.get("final_weights")}
+    return [
+        f"{row['protocol']} on seed {row['seed']}: it ends with another model than the run that was trained, of which "
+        "only the last one was kept, so there are no weights"
+        for row in rows
+        if row["rounds"] and not row["final_weights"] and (row["protocol"], row["seed"]) in kept
+    ]

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import Any
 
 from fedsim import registry
 from fedsim.data.dataset import POOL, FederatedDataset
@@ -18,7 +17,7 @@ from fedsim.learning.operations.evaluate import Evaluate
 from fedsim.learning.operations.init import Init
 from fedsim.learning.operations.train import Train
 from fedsim.learning.planning import ancestry
-from fedsim.learning.read_only_store import ReadOnlyStore
+from fedsim.learning.read_only_store import Computed, ReadOnlyStore
 from fedsim.protocols.protocol import Protocol
 from fedsim.scenario.build import Materials
 from fedsim.scenario.load import load
@@ -27,14 +26,19 @@ from fedsim.scenario.schema import Scenario
 
 __all__ = ["Refusals", "why_not_at_all"]
 
-LEARNED = ("data", "model", "training", "evaluate", "protocols")
-"""Keys of a scenario that say what is learned; some of those of protocols only say who sends what."""
+TRAINED = ("data", "model", "training")
+"""Keys of a scenario that say what is trained."""
+LEARNED = (*TRAINED, "evaluate", "protocols")
+"""Keys that may be the reason; some of those of protocols only say who sends what."""
 
 
-def why_not_at_all(original: Results, scenario: Scenario, overrides: Sequence[str]) -> str | None:
-    """Why nothing of *scenario* can be read from what the *original* has learned, whatever the clock does."""
+def why_not_at_all(original: Results, scenario: Scenario, overrides: Sequence[str], out: Path) -> str | None:
+    """Why nothing of *scenario* can be read from what the *original* has learned, whatever the clock does.
+
+    *scenario* is what *overrides* make of the original's, and *out* the folder that was asked for.
+    """
     shown, manifest = printable(str(original.folder)), original.manifest
-    run = _full_run(original.folder, overrides)
+    run = _full_run(original.folder, overrides, out)
     executor = manifest.get("executor")
     if executor is None or manifest.get("numeric_family") is None:
         return f"nothing was learned in {shown} (learn: false), so there is nothing to re-time; just run it: {run}"
@@ -74,7 +78,8 @@ class Refusals:
         seed = materials.seed
         nodes = ancestry([handle])
         missing = self._store.missing([node.key for node in nodes])
-        first = next((node for node in nodes if node.key in missing), None)
+        new = [node for node in nodes if node.key in missing and missing.isdisjoint(node.input_keys)]
+        first = min(new, key=_round_and_kind, default=None)
         shown = printable(str(self._original.folder))
         where = f"{shown} cannot be re-timed like this: {protocol.title}, seed {seed}"
         if first is None:
@@ -82,10 +87,11 @@ class Refusals:
         row = next(
             row for row in self._original.manifest["runs"] if (row["protocol"], row["seed"]) == (protocol.title, seed)
         )
-        there = _There(self._computed_by(protocol, seed), int(row.get("rounds", 0)))
-        what = there.difference(first, materials.topology.sensors, materials.data_for(protocol))
-        changed = row.get("data_digest") not in (None, materials.dataset.digest)
-        why = self._changed_key() or ("its data are not those that it was trained on" if changed else None)
+        there = _There(self._store.computed(), protocol.title, seed, int(row.get("rounds", 0)))
+        what = there.difference(first, nodes, materials.topology.sensors, materials.data_for(protocol))
+        why = self._changed_key()
+        if why is None and row.get("data_digest") not in (None, materials.dataset.digest):
+            why = "the data are not those that it was trained on"
         because = f" ({why})" if why else ""
         return UserError(
             f"{where}: {what}{because}; train it with: {_full_run(self._original.folder, self._overrides, self._out)}"
@@ -96,75 +102,89 @@ class Refusals:
             return "the same was computed there together with other trainings, which may change a bit"
         return f"what was computed there is not in its store any more ({printable(str(self._store.folder))})"
 
-    def _computed_by(self, protocol: Protocol, seed: int) -> Iterator[dict[str, Any]]:
-        manifest = self._original.manifest
-        run = manifest.get("retimed_from", manifest)["run"]
-        for row in self._store.computed(run):
-            if row.get("protocol") == protocol.title and row.get("seed") == seed:
-                yield row
-
     def _changed_key(self) -> str | None:
         """The first change to a key that says what is learned."""
         there = load(self._original.folder / "scenario.yaml").model_dump(mode="json", include=set(LEARNED))
         here = self._scenario.model_dump(mode="json", include=set(LEARNED))
-        found = (first_difference(there.get(key), here.get(key), key) for key in LEARNED)
-        return next(filter(None, found), None)
+        for key in LEARNED:
+            if difference := first_difference(there.get(key), here.get(key), key):
+                return f"{difference}, which changes what is trained" if key in TRAINED else difference
+        return None
 
 
 class _There:
-    """What one protocol has computed on one seed, by its *rows* of ledgers, in so many *rounds*."""
+    """What one protocol has computed on one seed in so many *rounds*, by the *rows* of all ledgers."""
 
-    def __init__(self, rows: Iterator[dict[str, Any]], rounds: int) -> None:
-        self._by_key: dict[str, Mapping[str, Any]] = {}
+    def __init__(self, rows: Iterable[Computed], protocol: str, seed: int, rounds: int) -> None:
+        self._client_of: dict[str, int] = {}
+        """By key, as protocols may have trainings in common."""
+        self._own: dict[str, Computed] = {}
         for row in rows:
-            self._by_key.setdefault(str(row.get("key")), row)
+            if row.client is not None:
+                self._client_of[row.key] = row.client
+            if (row.protocol, row.seed) == (protocol, seed):
+                self._own.setdefault(row.key, row)
         self._rounds = rounds
 
-    def difference(self, node: Node, names: Sequence[str], dataset: FederatedDataset) -> str:
-        """What *node* does here, which was not done there; all that it needs was."""
+    def difference(self, node: Node, nodes: Sequence[Node], names: Sequence[str], dataset: FederatedDataset) -> str:
+        """What *node* of the *nodes* here does, which was not done there; all that it needs was.
+
+        *names* are those of the clients.
+        """
         number = node.tags.get("round")
         if isinstance(node.operation, Init):
             return "it begins with another model"
         if number is not None and number > self._rounds:
-            ended = f"the run ended after {_rounds(self._rounds)}"
-            return f"round {number} was never {'trained' if self._rounds else 'reached'} there: {ended}"
+            return f"round {number} was never trained there: the run ended after round {self._rounds}"
         place = f"in round {number}"
         if isinstance(node.operation, Evaluate):
-            return f"{place} a model is evaluated here that was not evaluated there"
+            return f"{place} {self._of_evaluation(node)}"
         if isinstance(node.operation, Train):
             return f"{place} {self._of_training(node, names, dataset)}"
-        return f"{place} {self._of_others(node, names)}"
+        return f"{place} {self._of_others(node, nodes, names)}"
+
+    def _of_evaluation(self, node: Node) -> str:
+        alike = self._alike(node)
+        if not alike:
+            return "a model is evaluated here, and none was there"
+        if all(row.inputs != node.input_keys for row in alike):
+            return "another model is evaluated here than there, which other updates have made, or none"
+        return "the model is evaluated otherwise than there"
 
     def _of_training(self, node: Node, names: Sequence[str], dataset: FederatedDataset) -> str:
         client = _name(node.tags["client"], names)
-        same = [row for row in self._alike(node) if row.get("client") == node.tags["client"]]
+        same = [row for row in self._alike(node) if row.client == node.tags["client"]]
         if not same:
             return f"what {client} trains counts here, and did not there"
-        if not any(row.get("inputs") == list(node.input_keys) for row in same):
+        if all(row.inputs != node.input_keys for row in same):
             return f"{client} starts from another model than there"
         if _goes_by_the_clock(dataset):
             return f"{client} trains on other samples than there, as its stream goes by the clock"
         return f"{client} trains otherwise than there"
 
-    def _of_others(self, node: Node, names: Sequence[str]) -> str:
-        """Sums, and whatever else is made of updates."""
-        rows = self._alike(node)
-        here, there = self._clients(node.input_keys), self._clients(key for row in rows for key in row["inputs"])
+    def _of_others(self, node: Node, nodes: Sequence[Node], names: Sequence[str]) -> str:
+        """Sums, and whatever else is made of updates: told by all of the round, as they may be of some updates each."""
+        kind, number = node.operation.name, node.tags.get("round")
+        alike = [each for each in nodes if (each.operation.name, each.tags.get("round")) == (kind, number)]
+        makers = (source.node for each in alike for source in each.inputs.values())
+        here = {maker.tags["client"] for maker in makers if "client" in maker.tags}
+        keys = (key for row in self._alike(node) for key in row.inputs)
+        there = {self._client_of[key] for key in keys if key in self._client_of}
         if new := sorted(here - there):
             return f"the update of {_name(new[0], names)} counts here, and did not there"
-        closest = max(rows, key=lambda row: len({*row["inputs"]} & {*node.input_keys}), default=None)
-        if closest is not None and (gone := sorted(self._clients(closest["inputs"]) - here)):
+        if gone := sorted(there - here):
             return f"the update of {_name(gone[0], names)} counted there, and does not here"
         return "updates have other weights than there, or arrive in another order"
 
-    def _alike(self, node: Node) -> list[Mapping[str, Any]]:
-        """Rows of the same operation in the same round."""
+    def _alike(self, node: Node) -> list[Computed]:
+        """What the same operation has made in the same round."""
         kind = node.operation.name, node.tags.get("round")
-        return [row for row in self._by_key.values() if (row.get("operation"), row.get("round")) == kind]
+        return [row for row in self._own.values() if (row.operation, row.round_number) == kind]
 
-    def _clients(self, keys: Any) -> set[int]:
-        """Who has made what has these keys."""
-        return {row["client"] for key in keys if "client" in (row := self._by_key.get(key, {}))}
+
+def _round_and_kind(node: Node) -> tuple[int, bool]:
+    """Of what is new, the earliest round tells most, and in it a training."""
+    return node.tags.get("round", 0), not isinstance(node.operation, Train)
 
 
 def _goes_by_the_clock(dataset: FederatedDataset) -> bool:
@@ -175,15 +195,13 @@ def _goes_by_the_clock(dataset: FederatedDataset) -> bool:
 
 
 def _name(client: int, names: Sequence[str]) -> str:
-    return "whoever has everybody's samples" if client == POOL else repr(names[client])
+    if client == POOL:
+        return "whoever has everybody's samples"
+    return repr(names[client]) if client < len(names) else f"client {client}"
 
 
-def _rounds(number: int) -> str:
-    return "1 round" if number == 1 else f"{number} rounds"
-
-
-def _full_run(folder: Path, overrides: Sequence[str], out: Path | None = None) -> str:
+def _full_run(folder: Path, overrides: Sequence[str], out: Path) -> str:
     """The command that trains what the overrides ask for."""
     words = ["fedsim", "run", str(folder / "scenario.yaml")]
     words += [word for override in overrides for word in ("--set", override)]
-    return printable(shlex.join([*words, "--out", "DIR" if out is None else str(out)]))
+    return printable(shlex.join([*words, "--out", str(out)]))
