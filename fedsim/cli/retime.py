@@ -45,8 +45,11 @@ def _execute(arguments: argparse.Namespace) -> int:
     from fedsim.experiment.retime import retime
     from fedsim.scenario.scalars import printable
 
-    with progress(quiet=arguments.quiet) as display:
-        results = retime(arguments.folder, arguments.overrides, out=arguments.out, observer=display)
+    try:
+        with progress(quiet=arguments.quiet) as display:
+            results = retime(arguments.folder, arguments.overrides, out=arguments.out, observer=display)
+    except KeyboardInterrupt:
+        raise KeyboardInterrupt("interrupted; give the same command again") from None
     show_comparison([results], quiet=arguments.quiet)
     if not arguments.quiet:
         sys.stdout.flush()

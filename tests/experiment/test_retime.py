@@ -48,6 +48,12 @@ NETWORKS = {
     "private 5G": ["network.cell.radio={name: fixed, profile: nr_100mhz_private}"],
 }
 NB_IOT = NETWORKS["NB-IoT"]
+OUTSIDE = Path(__file__).parents[1] / "outside"
+SPARSE = {"path": f"{OUTSIDE / 'sparse.py'}:Sparse", "threshold": 0.02}
+ASYNCHRONOUS = {
+    **{"path": f"{OUTSIDE / 'asynchronous.py'}:Asynchronous", "concurrency": 4, "folded": 2},
+    "server": {"path": f"{OUTSIDE / 'asynchronous.py'}:Mixing"},
+}
 KINDS: dict[str, dict[str, Any]] = {
     "a stream by rounds": {"data.stream": {"samples": 16}},
     "measured sizes of chosen filters": {
@@ -60,7 +66,7 @@ KINDS: dict[str, dict[str, Any]] = {
     "measured sizes of a codec": {
         "protocols": [
             {"name": "scaffold", "clients": 3},
-            {"name": "fedavg", "clients": 3, "codec": {"name": "deflate"}},
+            {"name": "fedavg", "clients": 3, "codec": SPARSE},
         ]
     },
     "a model for each client": {
@@ -272,6 +278,14 @@ def test_a_deadline_re_times_as_long_as_nobody_misses_it(plant: Results, tmp_pat
     refused(plant, f"protocols.fedavg.deadline_s={slowest - 0.1}", message=message)
     message = "in round 1 another model is evaluated here than there, which other updates have made, or none"
     refused(plant, "protocols.fedavg.deadline_s=0.001", message=message)
+
+
+def test_an_asynchronous_run_re_times_as_long_as_updates_arrive_in_the_same_order(tmp_path: Path) -> None:
+    run = trained(tmp_path / "run", {"protocols": [ASYNCHRONOUS], "network.cell.discipline": {"name": "dedicated"}})
+    slower = ["network.link.rate_bps=9.0e+7"]
+    assert_same(fedsim.retime(run, slower, out=tmp_path / "slower"), full_run(run, slower, tmp_path / "full"))
+    work = "devices.classes.sensor.compute.seconds_per_sample=1"
+    refused(run, work, message="asynchronous, seed 1: in round 2 ")
 
 
 def test_a_stream_by_the_clock_is_refused_by_the_first_client_with_other_samples(tmp_path: Path) -> None:
