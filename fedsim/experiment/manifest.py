@@ -55,11 +55,13 @@ def retimed_manifest(
     """The manifest of a run whose time is new, and whose models the *original* has trained, or the one behind it."""
     known = original.manifest
     trained = trainer_of(known)
+    here = os.path.realpath(folder.path)  # the way out of a folder that a link leads to begins at that folder
     learned = {
+        "store": os.path.relpath(store, here),
         "numeric_family": known["numeric_family"],
         "executor": known["executor"],
         "retimed_from": {
-            "folder": os.path.relpath(os.path.realpath(original.folder), os.path.realpath(folder.path)),
+            "folder": os.path.relpath(os.path.realpath(original.folder), here),
             "run": trained.get("run", NO_RUN),
             "fedsim": trained.get("fedsim"),
             "packages": trained.get("packages"),

@@ -159,7 +159,9 @@ def test_a_run_ends_sooner_with_the_accuracy_of_its_last_round_and_without_its_m
 
 
 def test_the_model_at_the_end_is_that_of_the_run(plant: Results, tmp_path: Path) -> None:
-    retimed = fedsim.retime(plant, NB_IOT, out=tmp_path / "elsewhere" / "retimed")
+    (tmp_path / "far" / "away").mkdir(parents=True)
+    (tmp_path / "link").symlink_to(tmp_path / "far" / "away")
+    retimed = fedsim.retime(plant, NB_IOT, out=tmp_path / "link" / "retimed")
     ours, theirs = (results.load_model("hfedms_d", 1).state_dict() for results in (retimed, plant))
     assert all(torch.equal(ours[name], tensor) for name, tensor in theirs.items())
 
