@@ -1,10 +1,10 @@
 """What does a federated-learning protocol cost and yield on an industrial network?
 
-`load` reads a scenario, `run` runs it, `load_results` opens a run folder, `compare` and `plot` put runs side by side,
-and `compare_device_classes` their device classes. `sweep` runs a scenario with many values of some keys, and
-`load_sweep` opens what it left. `Results` is what they give and take, `Remark` a warning about a
-scenario or its results, `UserError` what a mistake raises. Each is imported when it is first asked for: ``import
-fedsim`` loads no library.
+`load` reads a scenario, `run` runs it, `retime` times a run anew on another network, `load_results` opens a run folder,
+`compare` and `plot` put runs side by side, and `compare_device_classes` their device classes. `sweep` runs a scenario
+with many values of some keys, and `load_sweep` opens what it left. `Results` is what they give and take, `Remark` a
+warning about a scenario or its results, `UserError` what a mistake raises. Each is imported when it is first asked for:
+``import fedsim`` loads no library.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from fedsim.experiment.compare_device_classes import compare_device_classes
     from fedsim.experiment.figures import plot
     from fedsim.experiment.results import Results, load_results
+    from fedsim.experiment.retime import retime
     from fedsim.experiment.run import run
     from fedsim.experiment.sweep.results import SweepResults, load_sweep
     from fedsim.experiment.sweep.sweep import sweep
@@ -37,6 +38,7 @@ __all__ = [
     "load_results",
     "load_sweep",
     "plot",
+    "retime",
     "run",
     "sweep",
 ]
@@ -52,6 +54,7 @@ _HOMES = {
     "load_results": "fedsim.experiment.results",
     "load_sweep": "fedsim.experiment.sweep.results",
     "plot": "fedsim.experiment.figures",
+    "retime": "fedsim.experiment.retime",
     "run": "fedsim.experiment.run",
     "sweep": "fedsim.experiment.sweep.sweep",
 }

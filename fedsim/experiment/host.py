@@ -15,13 +15,12 @@ from typing import TYPE_CHECKING, Any, Self
 
 from fedsim import registry
 from fedsim.errors import UserError, nearest
+from fedsim.experiment.learners import graph_learner
 from fedsim.imports import source_digest
-from fedsim.kernel.streams import Streams
 from fedsim.learning.claims import TrainedElsewhere
 from fedsim.learning.executors.choice import AUTO, PRECISIONS, TORCH_DEVICES, ByProtocol, Choice, choose
 from fedsim.learning.forcing import Forcer
 from fedsim.learning.graph import Graph
-from fedsim.learning.graph_learner import GraphLearner
 from fedsim.learning.learner import Learner, NoLearner
 from fedsim.learning.rules.changes import SUMMATION
 from fedsim.learning.store import Store
@@ -262,16 +261,8 @@ class Learners:
             self._store = Store(self._folder, self._run, executor, label=label, tell=self._tell, wait=self._wait)
         store = self._store = self._store.labelled(label, executor)
         graph = Graph(host.training.numeric_family)
-        return GraphLearner(
-            graph=graph,
-            forcer=Forcer(graph, executor, store, checkpoint_interval_s=host.checkpoint_interval_s),
-            store=store,
-            table=materials.table_for(protocol, materials.table),
-            dataset=materials.data_for(protocol),
-            training=training,
-            streams=Streams(materials.seed),
-            tags={"protocol": protocol.title, "seed": materials.seed},
-        )
+        forcer = Forcer(graph, executor, store, checkpoint_interval_s=host.checkpoint_interval_s)
+        return graph_learner(materials, protocol, training, graph, forcer, store)
 
     def _executor_for(self, materials: Materials, training: Training) -> Executor:
         """The executor of the materials that are trained on; that of other ones is closed first."""

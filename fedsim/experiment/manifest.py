@@ -16,6 +16,7 @@ from typing import Any
 from fedsim import registry
 from fedsim.errors import UserError
 from fedsim.experiment.host import Host, numeric_family
+from fedsim.experiment.results import Results
 from fedsim.experiment.run_folder import RunFolder
 from fedsim.learning.executors.choice import PRECISIONS, TORCH_DEVICES
 from fedsim.models.table import ModelTable
@@ -23,8 +24,10 @@ from fedsim.scenario.build import Materials
 from fedsim.scenario.scalars import printable, show
 from fedsim.scenario.schema import Scenario
 
-__all__ = ["model_size", "new_manifest", "peak_memory_bytes", "take_peaks"]
+__all__ = ["model_size", "new_manifest", "peak_memory_bytes", "retimed_manifest", "take_peaks", "trainer_of"]
 
+NO_RUN = "0" * 32
+"""Of a manifest that does not tell."""
 PACKAGES = ("torch", "numpy", "simpy", "networkx", "scikit-learn")
 
 
@@ -36,12 +39,49 @@ def new_manifest(
     Raises `UserError` when the run was begun with another arithmetic.
     """
     before: Mapping[str, Any] = folder.manifest
-    begun, own = before.get("numeric_family"), materials.class_tables
+    begun = before.get("numeric_family")
     if before and begun != host.numeric_family:
         raise UserError(
             f"the run in {printable(str(folder.path))} was begun with the arithmetic {show(begun)} and would go on "
             f"with {host.numeric_family!r}; numbers would differ, so {_way_out(before)}"
         )
+    learned = {"numeric_family": host.numeric_family, "executor": host.training and host.training.facts()}
+    return _manifest(scenario, materials, store, folder, learned)
+
+
+def retimed_manifest(
+    scenario: Scenario, materials: Materials, original: Results, store: Path, folder: RunFolder
+) -> dict[str, Any]:
+    """The manifest of a run whose time is new, and whose models the *original* has trained, or the one behind it."""
+    known = original.manifest
+    trained = trainer_of(known)
+    here = os.path.realpath(folder.path)  # the way out of a folder that a link leads to begins at that folder
+    learned = {
+        "store": os.path.relpath(store, here),
+        "numeric_family": known["numeric_family"],
+        "executor": known["executor"],
+        "retimed_from": {
+            "folder": os.path.relpath(os.path.realpath(original.folder), here),
+            "run": trained.get("run", NO_RUN),
+            "fedsim": trained.get("fedsim"),
+            "packages": trained.get("packages"),
+            "trace_hashes": {f"{row['protocol']}/{row['seed']}": row.get("trace_hash") for row in known["runs"]},
+        },
+    }
+    return _manifest(scenario, materials, store, folder, learned)
+
+
+def trainer_of(manifest: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What a manifest says of the run that has trained: the run itself, or the one that it was re-timed from."""
+    return manifest.get("retimed_from") or manifest
+
+
+def _manifest(
+    scenario: Scenario, materials: Materials, store: Path, folder: RunFolder, learned: Mapping[str, Any]
+) -> dict[str, Any]:
+    """With what *learned*; the rest is as it is here and now."""
+    before: Mapping[str, Any] = folder.manifest
+    own = materials.class_tables
     return {
         "scenario": scenario.name,
         "status": "running",
@@ -55,8 +95,7 @@ def new_manifest(
         "classes": materials.dataset.classes,
         **({"class_models": {name: model_size(table) for name, table in own.items()}} if own else {}),
         "store": os.path.relpath(store, folder.path),
-        "numeric_family": host.numeric_family,
-        "executor": host.training and host.training.facts(),
+        **learned,
         "python": platform.python_version(),
         "platform": platform.platform(),
         "packages": {name: metadata.version(name) for name in PACKAGES},

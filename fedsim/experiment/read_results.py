@@ -81,6 +81,13 @@ class _Executor(_Part):
     workers: Annotated[int, Ge(1)] = 1
 
 
+class _RetimedFrom(_Part):
+    """The run that has learned what this one only times anew."""
+
+    folder: Line
+    run: Annotated[str, AfterValidator(_file_name)]
+
+
 class _Manifest(_Part):
     """Of a run under way or finished."""
 
@@ -94,6 +101,7 @@ class _Manifest(_Part):
     store: Line = "store"
     numeric_family: Line | None = None
     executor: _Executor | None = None
+    retimed_from: _RetimedFrom | None = None
     classes: Annotated[int, Ge(1)] | None = None
     real_seconds: NonNegative = 0.0
     peak_memory_bytes: Annotated[int, Ge(0)] = 0

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import shutil
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -48,6 +49,8 @@ class ResultTables:
 
     scenario: Scenario
     folder: RunFolder
+    scratch: Path | None = None
+    """A folder for the transfers while they are no table yet; None: the run folder."""
     rounds: dict[int, pd.DataFrame] = field(default_factory=dict)
     links: dict[int, pd.DataFrame] = field(default_factory=dict)
     groups: dict[int, pd.DataFrame] = field(default_factory=dict)
@@ -105,33 +108,45 @@ class ResultTables:
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
+        if error is None:
+            self.save_transfers()
+        else:
+            self._close_transfers()
+
+    def save_transfers(self) -> None:
+        """Write the transfers: no others will come."""
+        if self._close_transfers():
+            shutil.move(self._transfers_so_far(), self.folder.path / TRANSFERS)
+
+    def _close_transfers(self) -> bool:
+        """Whether they were open."""
         if self._transfers is None or self._file is None:
-            return
+            return False
         self._transfers.close()
         self._file.close()
-        if error is None:
-            self._scratch().replace(self.folder.path / TRANSFERS)
+        self._transfers = None
+        return True
 
-    def _scratch(self, position: int = 0) -> Path:
+    def _transfers_so_far(self, position: int = 0) -> Path:
         """Where those of a run are laid aside; of the first one, which never are, the file that all are appended to."""
-        return self.folder.path / f".{TRANSFERS}.{position}.tmp"
+        return (self.scratch or self.folder.path) / f".{TRANSFERS}.{position}.tmp"
 
     def _take_transfers(self, position: int, transfers: pd.DataFrame) -> None:
         """Append them, and those behind them that were there before them; or lay them aside until their turn comes."""
         table = pa.Table.from_pandas(transfers, preserve_index=False)
         if position > self._appended:
-            with self._scratch(position).open("wb") as file:
+            with self._transfers_so_far(position).open("wb") as file:
                 feather.write_feather(table, file)  # keeps all types, so that the bytes come out as in one go
             return
         self._append_transfers(table)
-        while (aside := self._scratch(self._appended)).exists():
+        while (aside := self._transfers_so_far(self._appended)).exists():
             with aside.open("rb") as file:
                 self._append_transfers(feather.read_table(file))
             aside.unlink()
 
     def _append_transfers(self, table: pa.Table) -> None:
         if self._transfers is None:
-            self._file = self._scratch().open("wb")  # a path could also be taken for an address
+            self._file = self._transfers_so_far().open("wb")  # a path could also be taken for an address
             self._transfers = pq.ParquetWriter(self._file, table.schema)
         self._transfers.write_table(table)
         self._appended += 1

@@ -184,6 +184,9 @@ class Results:
         """
         weights = self.final_weights(protocol, seed)
         row = self._row(protocol, seed)
+        if not weights and self.manifest.get("retimed_from"):
+            problem = f"has no weights of {protocol!r} on seed {seed}: the run that was trained has not kept this model"
+            raise UserError(f"{printable(str(self.folder))} {problem}")
         if client is not None or "client_classes" in row:
             if device_class is not None:
                 raise UserError("give either client or device_class, one of them and not both")

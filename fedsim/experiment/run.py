@@ -8,32 +8,29 @@ from __future__ import annotations
 
 import gc
 import time
-import warnings
-from collections.abc import Iterable
 from contextlib import nullcontext
-from functools import partial
 from pathlib import Path
 from typing import Any
 
-from fedsim.errors import Remark, UserError
+from fedsim.errors import UserError
 from fedsim.experiment.gc_policy import rare_collections, set_aside
 from fedsim.experiment.host import CHECKPOINT_INTERVAL_S, Host, HostOptions, Learners, host_for
-from fedsim.experiment.manifest import model_size, new_manifest, take_peaks
+from fedsim.experiment.manifest import new_manifest, take_peaks
 from fedsim.experiment.memory import check_memory
 from fedsim.experiment.observer import Observer
+from fedsim.experiment.one_run import run_one
 from fedsim.experiment.progress.surroundings import display_for
 from fedsim.experiment.remarks_after import remarks as remarks_after
 from fedsim.experiment.remarks_before import remarks_before, remarks_on_data
 from fedsim.experiment.result_tables import ResultTables
 from fedsim.experiment.results import Results
 from fedsim.experiment.run_folder import RunFolder
-from fedsim.experiment.simulate import join, simulate
+from fedsim.experiment.telling import tell_of, warn_of
 from fedsim.experiment.turns import Turns
 from fedsim.experiment.validate import validate
 from fedsim.learning.claims import TrainedElsewhere
 from fedsim.learning.store_folder import check_store
-from fedsim.protocols.protocol import Protocol
-from fedsim.scenario.build import Materials, build_world, gather_materials
+from fedsim.scenario.build import Materials, gather_materials
 from fedsim.scenario.scalars import printable
 from fedsim.scenario.schema import Scenario
 
@@ -113,7 +110,7 @@ def run_with(
         )
     known = [*remarks, *host.remarks]
     if observer is None:
-        _warn(known)
+        warn_of(known)
     later: list[str] = []
     with folder:
         if not folder.finished:  # somebody else may have been faster
@@ -122,26 +119,15 @@ def run_with(
             folder.manifest["remarks"] += map(printable, known)
             with display_for(progress) if observer is None else nullcontext(observer) as watching:
                 hears_remarks = observer or Observer()
-                _tell(remarks, hears_remarks)
+                tell_of(remarks, hears_remarks)
                 if host.training is not None:
                     watching.tell(f"Executor: {host.training}")
-                _tell(host.remarks, hears_remarks)
+                tell_of(host.remarks, hears_remarks)
                 _run_all(scenario, materials, host, place, folder, watching, hears_remarks)
             later = folder.manifest["remarks"][len(known) :]
     if observer is None:
-        _warn(later)
+        warn_of(later)
     return Results(path)
-
-
-def _warn(remarks: Iterable[str]) -> None:
-    """Say *remarks* to who has called `run`."""
-    for remark in remarks:
-        warnings.warn(remark, Remark, stacklevel=4)
-
-
-def _tell(remarks: Iterable[str], observer: Observer) -> None:
-    for remark in remarks:
-        observer.tell(f"Remark: {remark}")
 
 
 def _run_all(
@@ -157,7 +143,7 @@ def _run_all(
 
     def remark(text: str) -> None:
         folder.manifest["remarks"].append(printable(text))
-        _tell([text], hears_remarks)
+        tell_of([text], hears_remarks)
 
     began_s = time.monotonic()
     folder.save_manifest()
@@ -177,11 +163,12 @@ def _run_all(
             learners.patient = turns.patient
             with set_aside():
                 try:
-                    rows[position] = _run_one(scenario, protocol, materials, learners, tables, position, observer)
+                    row = run_one(scenario, protocol, materials, learners.make, tables, position, observer)
                 except TrainedElsewhere:
                     turns.put_off(position)
                     observer.put_off(protocol, seed)
                 else:
+                    rows[position] = row
                     tables.save()
                     folder.manifest["runs"] = [row for _, row in sorted(rows.items())]
                     folder.manifest["real_seconds"] = before_s + time.monotonic() - began_s
@@ -192,51 +179,3 @@ def _run_all(
     folder.manifest["remarks"] += map(printable, remarks_after(Results(folder.path)))
     folder.manifest["status"] = "finished"
     folder.save_manifest()
-
-
-def _run_one(
-    scenario: Scenario,
-    protocol: Protocol,
-    materials: Materials,
-    learners: Learners,
-    tables: ResultTables,
-    position: int,
-    observer: Observer,
-) -> dict[str, Any]:
-    """One protocol on one seed, in its *position* among all; returns its row of the manifest."""
-    began_s = time.monotonic()
-    seed, stop = materials.seed, protocol.stop or scenario.stop
-    observer.begin(protocol, seed, stop, len(materials.topology.sensors))
-    on_round = partial(observer.round_done, protocol, seed)
-    world = build_world(scenario, protocol, materials, learners.make, on_round)
-    simulate(world, protocol, stop)
-    columns = protocol.columns(world)
-    if scenario.newcomers:
-        columns |= join(world, scenario.newcomers)
-    models = dict(world.loop.model)
-    for name, table in materials.class_tables.items():
-        own = world.loop.further.get(materials.table_for(protocol, table).digest, {})
-        models |= {f"{name}/{part}": handle for part, handle in own.items()}
-    owners: dict[str, str] = {}
-    if world.initial_model is not None and not models:  # each client has its own
-        for one in world.loop.own_models():
-            name = world.clients[one.client].name
-            models |= {f"{name}/{part}": handle for part, handle in one.model.items()}
-            owners |= {name: materials.device_classes[one.client]} if one.model else {}
-    final = world.learner.keep_final(models)
-    tables.add(position, protocol, seed, world, columns)
-    observer.end(protocol, seed)
-    return {
-        "protocol": protocol.title,
-        "seed": seed,
-        "trace_hash": world.trace.digest(),
-        "data_digest": materials.dataset.digest,
-        "sim_time_s": world.env.now,
-        "rounds": len(world.loop.rounds_done),
-        "cut_short": world.loop.cut_short,
-        "learning_rates": protocol.learning_rates,
-        "real_seconds": time.monotonic() - began_s,
-        "final_weights": final,
-        **({"client_classes": owners} if owners else {}),
-        **({} if world.finished_model is materials.table else {"model": model_size(world.finished_model)}),
-    }

@@ -16,11 +16,11 @@ from pydantic import ValidationError
 
 from fedsim.errors import UserError
 from fedsim.experiment.at_work import LOCK, why_busy
+from fedsim.experiment.differences import first_difference
 from fedsim.experiment.read_results import read_manifest
 from fedsim.files import sweep_scratch, why_no_folder, write_atomically
-from fedsim.scenario.document import KeyPath, dotted
 from fedsim.scenario.load import checked, written_out
-from fedsim.scenario.scalars import printable, show
+from fedsim.scenario.scalars import printable
 from fedsim.scenario.schema import Scenario
 from fedsim.scenario.yaml_reader import read_yaml
 
@@ -175,12 +175,7 @@ def _difference(written: Path, scenario: Scenario) -> str | None:
         there = checked(document).model_dump(mode="json")
     except (UserError, ValidationError):
         return "its scenario.yaml is not one that this version reads"
-    if _are_alike(there, here):
-        return None
-    path, old, new = _first_difference((), there, here)
-    if old == new:
-        return f"{dotted(path)} stands in another order there"
-    return f"{dotted(path)} is {_shown(old)} there and {_shown(new)} here"
+    return first_difference(there, here)
 
 
 def _code(data: object) -> Iterator[tuple[str, object]]:
@@ -191,25 +186,3 @@ def _code(data: object) -> Iterator[tuple[str, object]]:
         data = list(data.values())
     for inside in data if isinstance(data, list) else []:
         yield from _code(inside)
-
-
-def _are_alike(there: object, here: object) -> bool:
-    """Equal, and in the same order: sensors are numbered as they stand."""
-    return json.dumps(there) == json.dumps(here)
-
-
-def _shown(value: object) -> str:
-    is_long = isinstance(value, list) and any(isinstance(item, dict) for item in value)
-    return f"a list of {len(value)}" if is_long and isinstance(value, list) else show(value)
-
-
-def _first_difference(path: KeyPath, there: object, here: object) -> tuple[KeyPath, object, object]:
-    pairs: dict[str | int, tuple[object, object]] = {}
-    if isinstance(there, dict) and isinstance(here, dict):
-        pairs = {key: (there.get(key), here.get(key)) for key in {**here, **there}}
-    elif isinstance(there, list) and isinstance(here, list) and len(there) == len(here):
-        pairs = dict(enumerate(zip(there, here, strict=True)))
-    for step, (old, new) in pairs.items():
-        if not _are_alike(old, new):
-            return _first_difference((*path, step), old, new)
-    return path, there, here

@@ -10,15 +10,15 @@ depth.
 
 from __future__ import annotations
 
-import itertools
 import time
 from collections import defaultdict
 from collections.abc import Callable, Sequence
 
 from fedsim.learning.executors.executor import Executor, Fold
-from fedsim.learning.graph import Chunk, Graph, Handle, Node, digest_of
+from fedsim.learning.graph import Chunk, Graph, Handle, Node
 from fedsim.learning.operations.operation import Slot
 from fedsim.learning.operations.partial_sum import TERM
+from fedsim.learning.planning import Planner
 from fedsim.learning.store import Store
 
 __all__ = ["Forcer"]
@@ -47,15 +47,16 @@ class Forcer:
         self._interval_s = checkpoint_interval_s
         self._monotonic = monotonic
         self._checkpoint_due_s = monotonic() + checkpoint_interval_s
-        self._sequence = itertools.count()
-        self._beginning: str | None = None
-        """The first chunk that is made of another one: with it begins whatever two graphs have in common."""
+        self._planner = Planner(executor.chunks)
         self._claimed = False
 
-    def force(self, *handles: Handle) -> bool:
-        """Give each its value: from memory, from the store, or by computing what it needs; whether it did that."""
-        pending = [handle for handle in handles if not handle.computed]
-        self._plan(pending)
+    def force(self, *handles: Handle, also: Sequence[Handle] = ()) -> bool:
+        """Give each its value: from memory, from the store, or by computing what it needs; whether it did that.
+
+        Those that may be needed *also* get theirs, at the same time.
+        """
+        pending = [handle for handle in (*handles, *also) if not handle.computed]
+        self._planner.plan(pending)
         chunks = self._needed(pending)
         if chunks and self._claims():
             chunks = self._needed(pending)
@@ -71,17 +72,19 @@ class Forcer:
             raise
         return bool(chunks)
 
-    def look_up(self, handle: Handle) -> None:
-        """Give *handle* its value if the store has it; compute nothing."""
-        if not handle.computed:
-            self._plan([handle])
-            self._stored(handle)
+    def look_up(self, *handles: Handle) -> None:
+        """Give each its value if the store has it; compute nothing. They are planned as if all were to be computed."""
+        pending = [handle for handle in handles if not handle.computed]
+        self._planner.plan(pending)
+        for handle in pending:
+            if not handle.computed:  # it may be asked for twice
+                self._stored(handle)
 
     def _claims(self) -> bool:
         """Claim what is to be computed, once for all of it; whether others may have computed some of it meanwhile."""
-        if self._claimed or self._beginning is None:
+        if self._claimed or self._planner.beginning is None:
             return False
-        self._store.claim(self._beginning)
+        self._store.claim(self._planner.beginning)
         self._claimed = True
         return True
 
@@ -94,16 +97,6 @@ class Forcer:
                 ahead += 1
                 if ahead > self._executor.lookahead:
                     return
-
-    def _plan(self, handles: Sequence[Handle]) -> None:
-        for nodes in self._executor.chunks(_unplanned_ancestry(handles)):
-            inputs = {name.node.chunk.digest for node in nodes for name in node.inputs.values() if name.node.chunk}
-            digest = digest_of([[node.key for node in nodes], sorted(inputs)])
-            chunk = Chunk(next(self._sequence), digest, tuple(nodes))
-            if inputs and self._beginning is None:
-                self._beginning = digest
-            for node in nodes:
-                node.chunk = chunk
 
     def _needed(self, handles: Sequence[Handle]) -> list[Chunk]:
         """The chunks to compute, in order; on the way, whatever the store has is read from it."""
@@ -197,19 +190,3 @@ class _Folding:
         """Where the parts of the next term are, if all of them are there."""
         slots = [slot for slot in node.inputs if slot.role == TERM and slot.number == self._taken[node]]
         return slots if all(node.inputs[slot].computed for slot in slots) else []
-
-
-def _unplanned_ancestry(handles: Sequence[Handle]) -> list[Node]:
-    """Nodes that *handles* need and that have no plan yet, inputs first (depth-first, all in their order)."""
-    ordered: list[Node] = []
-    seen: set[Node] = set()
-    stack: list[tuple[Node, bool]] = [(handle.node, False) for handle in reversed(handles)]
-    while stack:
-        node, inputs_done = stack.pop()
-        if inputs_done:
-            ordered.append(node)
-        elif node.chunk is None and node not in seen:
-            seen.add(node)
-            stack.append((node, True))
-            stack.extend((source.node, False) for source in reversed(node.inputs.values()))
-    return ordered

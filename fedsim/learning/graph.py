@@ -46,6 +46,12 @@ class Handle:
         return self.node.key, self.output
 
     @property
+    def stored_name(self) -> str:
+        """What a store calls its value, once it is planned: by its key, its plan and which output it is."""
+        assert self.node.chunk is not None, "only what has been planned is stored"
+        return f"{self.node.key}-{self.node.chunk.digest[:8]}-{self.output}"
+
+    @property
     def scalar(self) -> bool:
         """Whether its value is a number or metrics, kept for ever."""
         return self.output in self.node.operation.scalars
@@ -140,6 +146,10 @@ class Node:
         for handle in self.held_outputs():
             if not handle.computed:
                 handle.value = values[handle.output]
+        self.let_go()
+
+    def let_go(self) -> None:
+        """Forget the inputs: nobody will compute it any more."""
         self.inputs, self.done = {}, True
 
 

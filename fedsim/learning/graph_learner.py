@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from typing import Any, Protocol
 
 from fedsim.data.dataset import FederatedDataset
 from fedsim.kernel.streams import Stream, Streams
 from fedsim.learning.batches import Seen
-from fedsim.learning.forcing import Forcer
 from fedsim.learning.graph import Graph, Handle
 from fedsim.learning.joint_steps import SeenTogether
 from fedsim.learning.learner import Learner, LocalTraining, Model, OwnModel, Trained
@@ -26,11 +25,27 @@ from fedsim.learning.operations.train import (
     sent_as,
     state_as,
 )
-from fedsim.learning.store import Store
 from fedsim.learning.training import TrainingSettings
 from fedsim.models.table import ModelTable
 
 __all__ = ["GraphLearner"]
+
+
+class Values(Protocol):
+    """Where values come from: a `fedsim.learning.forcing.Forcer`, or one that only recalls them."""
+
+    def force(self, *handles: Handle, also: Sequence[Handle] = ()) -> bool:
+        """Give each handle its value, and those that may be needed *also*; whether something was computed."""
+
+    def look_up(self, *handles: Handle) -> None:
+        """Give each its value if that is there; compute nothing."""
+
+
+class Finals(Protocol):
+    """Where finished models are: a `fedsim.learning.store.Store`, or one that is only read."""
+
+    def keep_final(self, model: Model) -> dict[str, str]:
+        """Keep the finished model for ever; returns part -> path inside the store."""
 
 
 class GraphLearner(Learner):
@@ -40,8 +55,8 @@ class GraphLearner(Learner):
         self,
         *,
         graph: Graph,
-        forcer: Forcer,
-        store: Store,
+        forcer: Values,
+        store: Finals,
         table: ModelTable,
         dataset: FederatedDataset,
         training: TrainingSettings,
@@ -145,7 +160,7 @@ class GraphLearner(Learner):
         """Forces it, and every number that is not known yet: so trainings of one instant run side by side."""
         pending = [held for number in self._asked_next if (held := number()) is not None and not held.computed]
         self._asked_next.clear()
-        self._forcer.force(handle, *pending)
+        self._forcer.force(handle, also=pending)
         value: float = handle.value
         return value
 
@@ -178,8 +193,7 @@ class GraphLearner(Learner):
         if new:
             self._forcer.force(*large)
         else:  # what stood behind it may have been deleted since
-            for one in large:
-                self._forcer.look_up(one)
+            self._forcer.look_up(*large)
         self._soon.clear()
         found: list[dict[str, Any]] = [handle.value for handle in handles]
         return found

@@ -111,11 +111,11 @@ class Store:
 
     def scalar(self, handle: Handle) -> Value | None:
         """The stored metrics, or the number, that a planned *handle* stands for; None when there is none."""
-        return self._metrics.by_name.get(_name(handle))
+        return self._metrics.by_name.get(handle.stored_name)
 
     def keep_scalar(self, handle: Handle) -> None:
         """Store computed metrics, or a number, for ever."""
-        self._metrics.add(_name(handle), handle.value)
+        self._metrics.add(handle.stored_name, handle.value)
 
     def log(self, *rows: Mapping[str, Any]) -> None:
         """Add rows to the ledger."""
@@ -128,7 +128,7 @@ class Store:
 
         Raises `UserError` for what is no file, and for what fits its digest and yet cannot be that output.
         """
-        name = _name(handle)
+        name = handle.stored_name
         if not os.path.lexists(self._tensor_file(name)):  # each forcing asks, mostly in vain
             return False
         if (content := self._whole_tensors(name)) is None:
@@ -166,7 +166,7 @@ class Store:
         """The name under which an output is on disk, written now if need be; None if it has no tensors yet."""
         if handle.scalar or handle.node.chunk is None:
             return None
-        name = _name(handle)
+        name = handle.stored_name
         path = Path(self._tensor_file(name))
         is_there = os.path.lexists(path)
         if not handle.computed:
@@ -234,12 +234,6 @@ class Store:
     def _put_aside(self, path: Path, damage: Damaged) -> None:
         place = self._place.put_aside(path)
         self._tell(f"{shown(path)}: {damage}; what it held is computed again, and it is {shown(place)} now")
-
-
-def _name(handle: Handle) -> str:
-    """An output's name on disk: its key, its plan and which output it is."""
-    assert handle.node.chunk is not None, "only what has been planned is stored"
-    return f"{handle.node.key}-{handle.node.chunk.digest[:8]}-{handle.output}"
 
 
 def _read_index(path: Path) -> Index | None:

@@ -28,7 +28,7 @@ from fedsim.files import (
 )
 from fedsim.learning.stored_values import NAME
 
-__all__ = ["ELSEWHERE", "WEIGHTS", "StoreFolder", "check_store"]
+__all__ = ["ELSEWHERE", "WEIGHTS", "StoreFolder", "check_is_store", "check_store", "files_in"]
 
 MARK, LOCK, DAMAGED = "store.json", "lock", "damaged"
 CONTENT = {"format": "fedsim-store", "version": 2}
@@ -55,6 +55,26 @@ def check_store(folder: Path) -> None:
         raise UserError(f"{problem}; choose another store with --store")
 
 
+def check_is_store(folder: Path) -> None:
+    """Raise `UserError` unless *folder* is a store of this version. Nothing is written."""
+    try:
+        mark = read_own_file(folder / MARK)
+    except ValueError:  # a null character
+        mark = None
+    if mark is None:
+        raise UserError(f"{shown(folder)}: {'is no store' if os.path.lexists(folder) else 'is not there'}")
+    if not _is_ours(mark):
+        raise UserError(f"{shown(folder / MARK)}: is not the mark of a store of this version of fedsim")
+
+
+def files_in(store: Path, folder: str) -> list[Path]:
+    """The store's own files in one of its folders, in the order of their names; none where there is no such folder."""
+    own: Callable[[str], object] = OWN_FILES[folder].fullmatch
+    with suppress(FileNotFoundError):
+        return sorted(path for path in (store / folder).iterdir() if own(path.name))
+    return []
+
+
 def _is_marked(folder: Path) -> bool:
     """Whether *folder* is a store already; False when it is not there, or empty.
 
@@ -72,15 +92,18 @@ def _is_marked(folder: Path) -> bool:
                 problem = f"is not empty and is no store (it has {shown(Path(name))})"
                 raise UserError(f"{shown(folder)} {problem}; {ELSEWHERE}")
         return False
-    try:
-        is_ours = json.loads(mark) == CONTENT
-    except (ValueError, RecursionError):
-        is_ours = False
-    if not is_ours:
+    if not _is_ours(mark):
         raise UserError(f"{shown(folder / MARK)}: is not the mark of a store of this version of fedsim; {ELSEWHERE}")
     for name in (*OWN_FILES, DAMAGED):
         _check_folder(folder / name)
     return True
+
+
+def _is_ours(mark: bytes) -> bool:
+    try:
+        return bool(json.loads(mark) == CONTENT)
+    except (ValueError, RecursionError):
+        return False
 
 
 def _check_folder(folder: Path) -> None:
@@ -137,5 +160,4 @@ class StoreFolder:
 
     def files(self, folder: str) -> list[Path]:
         """The store's own files in one of its folders, in the order of their names."""
-        own: Callable[[str], object] = OWN_FILES[folder].fullmatch
-        return sorted(path for path in (self.path / folder).iterdir() if own(path.name))
+        return files_in(self.path, folder)

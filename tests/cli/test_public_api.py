@@ -13,6 +13,7 @@ from fedsim.errors import Remark, UserError
 from fedsim.experiment.compare import compare
 from fedsim.experiment.figures import plot
 from fedsim.experiment.results import Results, load_results
+from fedsim.experiment.retime import retime
 from fedsim.experiment.run import run
 from fedsim.scenario.load import load
 
@@ -20,7 +21,7 @@ HEAVY = ("IPython", "matplotlib", "networkx", "numpy", "pandas", "pydantic", "sc
 
 
 def test_the_names_are_the_librarys_own() -> None:
-    assert (fedsim.load, fedsim.run, fedsim.load_results) == (load, run, load_results)
+    assert (fedsim.load, fedsim.run, fedsim.load_results, fedsim.retime) == (load, run, load_results, retime)
     assert (fedsim.compare, fedsim.plot, fedsim.Results) == (compare, plot, Results)
     assert (fedsim.Remark, fedsim.UserError) == (Remark, UserError)
     assert fedsim.__version__ == metadata.version("fedsim-industrial")

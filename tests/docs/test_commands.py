@@ -42,7 +42,9 @@ def parsed(words: list[str]) -> argparse.Namespace:
 
 
 def out(arguments: argparse.Namespace) -> str | None:
-    """The folder that `fedsim run` makes."""
+    """The folder that `fedsim run` or `fedsim retime` makes."""
+    if arguments.command == "retime":
+        return str(arguments.out)
     if arguments.command != "run":
         return None
     return str(arguments.out or f"runs/{arguments.scenario.stem.replace('_', '-')}")
@@ -61,7 +63,8 @@ def test_no_two_commands_have_one_folder_for_different_runs() -> None:
         page, words = case.values
         arguments = parsed(words)
         if (folder := out(arguments)) is not None and "--resume" not in words:
-            where = "" if arguments.scenario.parts[0] == "scenarios" else f"{page.name}: "
+            is_shipped = "scenario" in arguments and arguments.scenario.parts[0] == "scenarios"
+            where = "" if is_shipped else f"{page.name}: "
             runs[folder].add(where + " ".join(words))
     assert {folder: sorted(different) for folder, different in runs.items() if len(different) > 1} == {}
 
@@ -74,5 +77,6 @@ def test_a_folder_that_is_read_was_made_before(page: Path) -> None:
             continue
         arguments = parsed(words)
         made |= {out(arguments) or ""}
-        read = [*getattr(arguments, "folders", []), *filter(None, [getattr(arguments, "run", None)])]
+        single = [getattr(arguments, name, None) for name in ("run", "folder")]
+        read = [*getattr(arguments, "folders", []), *filter(None, single)]
         assert {str(folder) for folder in read if folder.parts[0] == "runs"} <= made

@@ -34,7 +34,8 @@ class Executor(ABC):
     lookahead: int = 0
     """How many chunks may have begun before the one that is waited for is finished."""
 
-    def chunks(self, nodes: Sequence[Node]) -> Iterable[Sequence[Node]]:
+    @classmethod
+    def chunks(cls, nodes: Sequence[Node]) -> Iterable[Sequence[Node]]:
         """Group newly planned nodes into chunks, in an order in which they can be computed.
 
         *nodes* come inputs first. The answer may depend on the nodes alone: never on time, memory, workers or the

@@ -120,7 +120,8 @@ class TorchExecutor(Executor):
 
         return Workers(hire, workers, tuple(tables.values()), self._dtype, prepare, dataset.clients)
 
-    def chunks(self, nodes: Sequence[Node]) -> list[Sequence[Node]]:
+    @classmethod
+    def chunks(cls, nodes: Sequence[Node]) -> list[Sequence[Node]]:
         """Waves of trainings; everything else alone."""
         return waves(nodes)
 
