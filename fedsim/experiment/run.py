@@ -85,7 +85,7 @@ def run_with(
     progress: bool | None = None,
     observer: Observer | None = None,
 ) -> Results:
-    """As `run`, with *options* of this machine in one piece."""
+    """As `run`, which calls it: with *options* of this machine in one piece."""
     if observer is not None and progress is not None:
         raise UserError("progress and observer cannot both be given: an observer takes the place of the display")
     scenario = scenario.model_copy(update={"sweep": None})
@@ -110,7 +110,7 @@ def run_with(
         )
     known = [*remarks, *host.remarks]
     if observer is None:
-        warn_of(known)
+        warn_of(known, frames=2)
     later: list[str] = []
     with folder:
         if not folder.finished:  # somebody else may have been faster
@@ -126,7 +126,7 @@ def run_with(
                 _run_all(scenario, materials, host, place, folder, watching, hears_remarks)
             later = folder.manifest["remarks"][len(known) :]
     if observer is None:
-        warn_of(later)
+        warn_of(later, frames=2)
     return Results(path)
 
 

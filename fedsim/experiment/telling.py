@@ -11,10 +11,10 @@ from fedsim.experiment.observer import Observer
 __all__ = ["tell_of", "warn_of"]
 
 
-def warn_of(remarks: Iterable[str]) -> None:
-    """Say *remarks* to who has called the caller."""
+def warn_of(remarks: Iterable[str], *, frames: int = 1) -> None:
+    """Say *remarks* to who has called the caller, or stands so many *frames* above it."""
     for remark in remarks:
-        warnings.warn(remark, Remark, stacklevel=3)
+        warnings.warn(remark, Remark, stacklevel=2 + frames)
 
 
 def tell_of(remarks: Iterable[str], observer: Observer) -> None:

@@ -23,7 +23,7 @@ VARY = {RADIO: RADIOS, "training.learning_rate": [0.1, 0.2, 0.3]}
 ONE: dict[str, Any] = {"seeds": [1], "protocols": [{"name": "fedavg", "clients": 4}]}
 KILLED = """
 import os, signal, sys
-from fedsim.experiment.progress import sweep_display
+from fedsim.experiment.sweep import display as sweep_display
 from fedsim.experiment.sweep.sweep import sweep
 
 happened = sweep_display.SweepDisplay.happened

@@ -14,9 +14,9 @@ from pathlib import Path
 
 from fedsim.errors import RunFailedError, UserError
 from fedsim.experiment.host import CHECKPOINT_INTERVAL_S, HostOptions, cores
-from fedsim.experiment.progress.sweep_display import SweepDisplay, sweep_display_for
 from fedsim.experiment.read_results import read_manifest
 from fedsim.experiment.results import Results
+from fedsim.experiment.sweep.display import SweepDisplay, sweep_display_for
 from fedsim.experiment.sweep.folder import SweepFolder
 from fedsim.experiment.sweep.points import Point, PointTask, points_of, scenarios_of
 from fedsim.experiment.sweep.pools.pool import Event, Pool
