@@ -1,9 +1,9 @@
 """What does a federated-learning protocol cost and yield on an industrial network?
 
 `load` reads a scenario, `run` runs it, `load_results` opens a run folder, `compare` and `plot` put runs side by side,
-and `compare_device_classes` their device classes. `Results` is what they give and take, `Remark` a warning about a
-scenario or its results, `UserError` what a mistake raises. Each is imported when it is first asked for: ``import
-fedsim`` loads no library.
+`compare_device_classes` their device classes, and `export` hands runs over to other tools. `Results` is what they give
+and take, `Remark` a warning about a scenario or its results, `UserError` what a mistake raises. Each is imported when
+it is first asked for: ``import fedsim`` loads no library.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from fedsim.errors import Remark, UserError
     from fedsim.experiment.compare import compare
     from fedsim.experiment.compare_device_classes import compare_device_classes
+    from fedsim.experiment.exports.export import export
     from fedsim.experiment.figures import plot
     from fedsim.experiment.results import Results, load_results
     from fedsim.experiment.run import run
@@ -29,6 +30,7 @@ __all__ = [
     "__version__",
     "compare",
     "compare_device_classes",
+    "export",
     "load",
     "load_results",
     "plot",
@@ -41,6 +43,7 @@ _HOMES = {
     "UserError": "fedsim.errors",
     "compare": "fedsim.experiment.compare",
     "compare_device_classes": "fedsim.experiment.compare_device_classes",
+    "export": "fedsim.experiment.exports.export",
     "load": "fedsim.scenario.load",
     "load_results": "fedsim.experiment.results",
     "plot": "fedsim.experiment.figures",

@@ -15,7 +15,7 @@ def add_to(commands: Commands) -> None:
     """Add this command."""
     parser = commands.add_parser(
         "export",
-        help="Hand finished runs over to TensorBoard, MLflow, or whatever reads Parquet.",
+        help="Write results for TensorBoard, MLflow or as Parquet.",
         description="Write the results of finished runs as another tool reads them. The run folders stay as they are.",
         allow_abbrev=False,
     )

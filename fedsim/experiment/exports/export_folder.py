@@ -13,7 +13,7 @@ import os
 import re
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -39,26 +39,38 @@ def check_place(place: Path) -> None:
 def filled_folder(place: Path, about: Mapping[str, Any]) -> Iterator[Path]:
     """An empty folder to be filled in a ``with`` block, at whose end it goes to *place*, with a mark that says *about*.
 
-    When the block raises, *place* stays as it was. Raises `UserError` as `check_place` does.
+    When the block raises, all stays as it was. Raises `UserError` as `check_place` does.
     """
     check_place(place)
     place = Path(os.path.realpath(place))
+    parents = [parent for parent in place.parents if not parent.exists()]
     place.parent.mkdir(parents=True, exist_ok=True)
-    _sweep(place)
-    scratch = place.with_name(f".{place.name}.{os.getpid()}.tmp")
-    scratch.mkdir()
     try:
-        held = os.open(scratch, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-        try:
-            fcntl.flock(held, fcntl.LOCK_EX)  # that it is in use, for as long as this process lives
+        _sweep(place)
+        with _scratch_beside(place) as scratch:
             yield scratch
             mark = {"format": _FORMAT, **about, "files": _digests(scratch)}
             (scratch / MARK).write_text(json.dumps(mark, indent=2) + "\n", "utf-8")
             check_place(place)
             _replace(place, scratch)
-        finally:
-            os.close(held)
+    except BaseException:
+        for parent in parents:
+            with suppress(OSError):  # somebody else has put something in it
+                parent.rmdir()
+        raise
+
+
+@contextmanager
+def _scratch_beside(place: Path) -> Iterator[Path]:
+    """An empty folder that is removed unless it gets another name; it is locked for as long as this process lives."""
+    scratch = place.with_name(f".{place.name}.{os.getpid()}.tmp")
+    scratch.mkdir()
+    held = os.open(scratch, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(held, fcntl.LOCK_EX)
+        yield scratch
     finally:
+        os.close(held)
         shutil.rmtree(scratch, ignore_errors=True)
 
 

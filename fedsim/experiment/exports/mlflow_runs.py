@@ -15,12 +15,14 @@ import sqlite3
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeAlias
 from urllib.parse import unquote, urlsplit
 
-from fedsim.errors import UserError, in_short
+from fedsim.errors import UserError
 from fedsim.experiment.exports.exported_run import ExportedRun, OneSeed, numbers_of
+from fedsim.scenario.scalars import message_line
 
 if TYPE_CHECKING:
     from mlflow.entities import Metric, Run
@@ -50,8 +52,9 @@ def mlflow(runs: Sequence[ExportedRun], folder: Path, place: Path) -> None:
         path = Path(unquote(urlsplit(run.info.artifact_uri).path))
         shutil.copytree(files, folder / path.relative_to(place))
 
-    with tempfile.TemporaryDirectory() as scratch, _said_of("the export"):
-        client = _client(f"sqlite:///{scratch}/{DATABASE}", "SQLAlchemy", "alembic")
+    _find_libraries("SQLAlchemy", "alembic")
+    with tempfile.TemporaryDirectory() as scratch, _said_of(str(place)):
+        client = _client(f"sqlite:///{scratch}/{DATABASE}")
         for number, name in enumerate(dict.fromkeys(_name(run.results.name) for run in runs), start=1):
             client.create_experiment(name, (place / ARTIFACTS / str(number)).as_uri())
         for run in runs:
@@ -69,28 +72,30 @@ def log_to(uri: str, runs: Sequence[ExportedRun]) -> str:
     A run that is there from an earlier export is deleted, in MLflow's sense, once the new one is complete; of an export
     that fails nothing stays. Raises `UserError` without the library mlflow, and with what MLflow says when it refuses.
     """
-    shown = _without_password(uri)
-    with _said_of(shown):
-        client = _client(uri, *(("SQLAlchemy", "alembic") if "://" in uri and not uri.startswith("http") else ()))
+    _find_libraries(*(() if uri.startswith(("http://", "https://")) else ("SQLAlchemy", "alembic")))
+    with _said_of(uri):
+        client = _client(uri)
         for run in runs:
             if client.get_experiment_by_name(_name(run.results.name)) is None:
                 client.create_experiment(_name(run.results.name))
             _log(client, run, lambda logged, files: client.log_artifacts(logged.info.run_id, str(files)))
-    return shown
+    return _without_password(uri)
 
 
-def _client(uri: str, *needed: str) -> MlflowClient:
-    os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")
-    os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "2")  # or a wrong address would take minutes to be one
-    try:
-        from mlflow.tracking import MlflowClient
+def _find_libraries(*of_databases: str) -> None:
+    """Raise `UserError` unless mlflow is installed, and what it needs for a database. It is to send nothing itself."""
+    for library in ("mlflow", *of_databases):
+        if find_spec(library.lower()) is None:
+            words = " ".join(("'mlflow-skinny>=3.10'", *of_databases))
+            raise UserError(f"--to mlflow needs the library {library}; install it: pip install {words}")
+    os.environ.setdefault("MLFLOW_DISABLE_TELEMETRY", "true")  # it is read when mlflow is imported
+    os.environ.setdefault("MLFLOW_SUPPRESS_PRINTING_URL_TO_STDOUT", "true")
+    os.environ.setdefault("MLFLOW_HTTP_REQUEST_MAX_RETRIES", "2")  # with more, a wrong address takes minutes
 
-        for library in needed:
-            __import__(library.lower())
-    except ImportError as error:
-        libraries = ["mlflow-skinny>=3.10", *(f"{library}" for library in needed)]
-        words = " ".join(f"'{library}'" if ">" in library else library for library in libraries)
-        raise UserError(f"--to mlflow needs the library {error.name}; install it: pip install {words}") from None
+
+def _client(uri: str) -> MlflowClient:
+    from mlflow.tracking import MlflowClient
+
     for logger in ("mlflow", "alembic"):
         logging.getLogger(logger).setLevel(logging.WARNING)
     return MlflowClient(tracking_uri=uri)
@@ -98,12 +103,15 @@ def _client(uri: str, *needed: str) -> MlflowClient:
 
 @contextmanager
 def _said_of(place: str) -> Iterator[None]:
+    """A block in which MLflow's refusals become `UserError`."""
+    from mlflow.exceptions import MlflowException
+
     try:
         yield
-    except Exception as error:
-        if type(error).__name__ != "MlflowException" and not isinstance(error, OSError):
-            raise
-        raise UserError(f"MLflow cannot write to {place}: {in_short(error)}") from None
+    except MlflowException as error:
+        shown = _without_password(place)
+        said = " ".join(str(error).replace(place.rstrip("/"), shown.rstrip("/")).split())
+        raise UserError(message_line(f"MLflow cannot write to {shown}: {said}")) from None
 
 
 # -- one run folder ---------------------------------------------------------------------------------------------------

@@ -19,7 +19,8 @@ __all__ = ["METADATA", "parquet"]
 
 METADATA = b"fedsim"
 """The key of a file's metadata that has the provenance: JSON."""
-TABLES = ("rounds", "summary", "links", "groups", "device_classes", "confusion", "transfers")
+ALWAYS = ("rounds", "summary")
+TABLES = (*ALWAYS, "links", "groups", "device_classes", "confusion", "transfers")
 
 
 def parquet(runs: Sequence[ExportedRun], folder: Path, place: Path) -> None:
@@ -42,7 +43,8 @@ def parquet(runs: Sequence[ExportedRun], folder: Path, place: Path) -> None:
 def _tables(runs: Sequence[ExportedRun], name: str) -> Iterator[pa.Table]:
     """The table *name* of each run that has it, one at a time in memory: transfers are many."""
     for run in runs:
-        if any((run.results.folder / f"{name}.{ending}").exists() for ending in ("parquet", "csv")):
+        files = [run.results.folder / f"{name}.{ending}" for ending in ("parquet", "csv")]
+        if name in ALWAYS or any(file.exists() for file in files):
             table: pd.DataFrame = getattr(Results(run.results.folder), name)
             table.insert(0, "run", run.name)
             yield pa.Table.from_pandas(table, preserve_index=False).replace_schema_metadata()
