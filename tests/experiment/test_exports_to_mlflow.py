@@ -119,7 +119,7 @@ def test_a_run_knows_its_settings_and_where_it_comes_from(exported: tuple[Result
     tags = {key: value for key, value in run.data.tags.items() if key.startswith("fedsim.")}
     assert tags == {
         "fedsim.run": "0123456789abcdef" * 2,
-        "fedsim.version": "0.1.0",
+        "fedsim.version": "9.8.7",
         "fedsim.protocol": "FedAvg",
         "fedsim.seed": "2",
         "fedsim.numeric_family": "serial-1/float32",
