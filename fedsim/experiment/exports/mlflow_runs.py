@@ -76,8 +76,6 @@ def log_to(uri: str, runs: Sequence[ExportedRun]) -> str:
     with _said_of(uri):
         client = _client(uri)
         for run in runs:
-            if client.get_experiment_by_name(_name(run.results.name)) is None:
-                client.create_experiment(_name(run.results.name))
             _log(client, run, lambda logged, files: client.log_artifacts(logged.info.run_id, str(files)))
     return _without_password(uri)
 
@@ -118,20 +116,28 @@ def _said_of(place: str) -> Iterator[None]:
 
 
 def _log(client: MlflowClient, run: ExportedRun, keep: _Keep) -> None:
-    experiment = client.get_experiment_by_name(_name(run.results.name))
-    if experiment.lifecycle_stage != "active":
-        raise UserError(f"the experiment {run.results.name!r} is deleted there; restore it, or delete it for good")
-    before = list(_earlier(client, experiment.experiment_id, run.results.manifest.get("run")))
+    experiment = _experiment(client, _name(run.results.name))
+    before = list(_earlier(client, experiment, run.results.manifest.get("run")))
     logged: list[str] = []
     try:
         for one in run.seeds():
-            _log_one(client, experiment.experiment_id, run, one, keep, logged)
+            _log_one(client, experiment, run, one, keep, logged)
     except BaseException:
         for run_id in logged:
             client.delete_run(run_id)
         raise
     for run_id in before:
         client.delete_run(run_id)
+
+
+def _experiment(client: MlflowClient, name: str) -> str:
+    """The number of the experiment of that *name*, which is made when there is none."""
+    found = client.get_experiment_by_name(name)
+    if found is None:
+        return str(client.create_experiment(name))
+    if found.lifecycle_stage != "active":
+        raise UserError(f"the experiment {name!r} is deleted there; restore it, or delete it for good")
+    return str(found.experiment_id)
 
 
 def _earlier(client: MlflowClient, experiment: str, run: str | None) -> Iterator[str]:
