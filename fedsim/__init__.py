@@ -1,10 +1,10 @@
 """What does a federated-learning protocol cost and yield on an industrial network?
 
-`load` reads a scenario, `run` runs it, `retime` times a run anew on another network, `load_results` opens a run folder,
-`compare` and `plot` put runs side by side, and `compare_device_classes` their device classes. `sweep` runs a scenario
-with many values of some keys, and `load_sweep` opens what it left. `Results` is what they give and take, `Remark` a
-warning about a scenario or its results, `UserError` what a mistake raises. Each is imported when it is first asked for:
-``import fedsim`` loads no library.
+`load` reads a scenario, `run` runs it, and `load_results` opens a run folder. `retime` times a run anew on another
+network; `sweep` runs a scenario with many values of some keys, and `load_sweep` opens what it left. `compare` and `plot`
+put runs side by side, `compare_device_classes` their device classes, and `export` hands them over to other tools.
+`Results` is what they give and take, `Remark` a warning about a scenario or its results, `UserError` what a mistake
+raises. Each is imported when it is first asked for: ``import fedsim`` loads no library.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from fedsim.errors import Remark, UserError
     from fedsim.experiment.compare import compare
     from fedsim.experiment.compare_device_classes import compare_device_classes
+    from fedsim.experiment.exports.export import export
     from fedsim.experiment.figures import plot
     from fedsim.experiment.results import Results, load_results
     from fedsim.experiment.retime import retime
@@ -34,6 +35,7 @@ __all__ = [
     "__version__",
     "compare",
     "compare_device_classes",
+    "export",
     "load",
     "load_results",
     "load_sweep",
@@ -50,6 +52,7 @@ _HOMES = {
     "UserError": "fedsim.errors",
     "compare": "fedsim.experiment.compare",
     "compare_device_classes": "fedsim.experiment.compare_device_classes",
+    "export": "fedsim.experiment.exports.export",
     "load": "fedsim.scenario.load",
     "load_results": "fedsim.experiment.results",
     "load_sweep": "fedsim.experiment.sweep.results",

@@ -48,6 +48,7 @@ KINDS: dict[str, str] = {  # kind -> module or package that holds the kind's REG
     "executors": "fedsim.learning.executors",
     "cost_models": "fedsim.metrics.cost_models",
     "paper_tables": "fedsim.paper",
+    "exporters": "fedsim.experiment.exports",
 }
 
 

@@ -51,6 +51,7 @@ WHAT = {
     "executors": "How training is computed on this machine.",
     "cost_models": "Costs in closed form, as papers print them.",
     "paper_tables": "Published tables. A scenario names one in `paper_table`, and its results are printed beside it.",
+    "exporters": "For which tools `fedsim export --to` writes the results of finished runs.",
 }
 """Each kind of component in a sentence."""
 

@@ -11,6 +11,7 @@ import pytest
 import fedsim
 from fedsim.errors import Remark, UserError
 from fedsim.experiment.compare import compare
+from fedsim.experiment.exports.export import export
 from fedsim.experiment.figures import plot
 from fedsim.experiment.results import Results, load_results
 from fedsim.experiment.retime import retime
@@ -23,6 +24,7 @@ HEAVY = ("IPython", "matplotlib", "networkx", "numpy", "pandas", "pydantic", "sc
 def test_the_names_are_the_librarys_own() -> None:
     assert (fedsim.load, fedsim.run, fedsim.load_results, fedsim.retime) == (load, run, load_results, retime)
     assert (fedsim.compare, fedsim.plot, fedsim.Results) == (compare, plot, Results)
+    assert fedsim.export is export
     assert (fedsim.Remark, fedsim.UserError) == (Remark, UserError)
     assert fedsim.__version__ == metadata.version("fedsim-industrial")
     assert set(fedsim.__all__) <= set(dir(fedsim))
