@@ -100,6 +100,7 @@ docs: $(FOR_WORK) ## Write the reference pages again, from the code.
 
 .PHONY: site
 site: $(FOR_WORK) ## Build the site of all pages into build/site; a broken link makes it fail (half a minute).
+	@rm -rf build/site
 	$(BIN)/python -m sphinx -q -E -a -W --keep-going -c docs/site -d build/site-parsed . build/site
 	@echo "Open build/site/index.html in a browser."
 

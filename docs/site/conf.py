@@ -23,7 +23,10 @@ extensions = [
     "sidebar",
 ]
 source_suffix = {".md": "myst-nb", ".ipynb": "myst-nb"}
-include_patterns = ["docs/**.md", "notebooks/*.ipynb", "scenarios/README.md", "*.md"]
+include_patterns = [
+    *("README.md", "CHANGELOG.md", "CONTRIBUTING.md", "scenarios/README.md"),
+    *("docs/**.md", "notebooks/*.ipynb"),
+]
 exclude_patterns = ["**/.*", ".*", "benchmarks", "build", "fedsim", "mutants", "runs", "tests"]
 root_doc = "docs/README"
 
@@ -34,7 +37,7 @@ smartquotes = False  # two dashes begin an option
 nitpicky = True
 nitpick_ignore_regex = [("py:.*", ".*")]  # types in signatures, of other libraries and of what is described nowhere
 default_role = "code_name"
-autodoc_default_options = {"members": True}
+autodoc_default_options = {"members": True, "exclude-members": "model_config, model_post_init"}
 autodoc_member_order = "bysource"
 autodoc_preserve_defaults = True
 toc_object_entries = False  # hundreds of names, which the search finds

@@ -7,6 +7,7 @@ module that says it, and so are types in signatures; otherwise a class is found 
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from functools import reduce
 from typing import Any
 
@@ -14,7 +15,7 @@ from docutils import nodes
 from pydantic import BaseModel
 from sphinx import addnodes
 from sphinx.application import Sphinx
-from sphinx.domains.python import PyXRefRole
+from sphinx.domains.python import ObjectEntry, PyXRefRole
 from sphinx.environment import BuildEnvironment
 from sphinx.util.typing import ExtensionMetadata
 
@@ -52,9 +53,14 @@ def resolve(
     domain = env.domains.python_domain
     target = full_name(node[SAID_IN], node["reftarget"])
     if target not in domain.objects:
-        alike = [name for name in domain.objects if name.rpartition(".")[2] == node["reftarget"]]
-        target = alike[0] if len(set(map(domain.objects.get, alike))) == 1 and node["reftarget"][0].isupper() else ""
+        target = only_class(domain.objects, node["reftarget"])
     return domain.resolve_xref(env, node["refdoc"], app.builder, "obj", target, node, contnode) or contnode
+
+
+def only_class(described: Mapping[str, ObjectEntry], name: str) -> str:
+    """The full name of the one described class that is called *name*; empty where there is none, or several."""
+    alike = {entry.node_id: full for full, entry in described.items() if full.rpartition(".")[2] == name}
+    return next(iter(alike.values())) if len(alike) == 1 and name[0].isupper() else ""
 
 
 def full_name(module: str | None, name: str) -> str:

@@ -142,6 +142,7 @@ def test_what_import_fedsim_gives_is_described_from_its_docstrings(site: Path) -
     assert {f"fedsim.{name}" for name in fedsim.__all__ if name != "__version__"} <= Page(text).anchors
     assert "Run <em>scenario</em> into the folder <em>out</em>" in text
     assert re.search(r'href="[^"]*#fedsim\.Results\.remarks"', text), "a name in a docstring is a link"
+    assert 'href="fedsim.html#fedsim.UserError"' in (site / "docs/api/network.html").read_text(encoding="utf-8")
     assert re.search(r'href="../../fedsim/experiment/run\.py\.html#line-\d+"', text), "its source is shown"
 
 
