@@ -98,6 +98,12 @@ bench-models: $(FOR_WORK) ## Compare a round of each model with a tuned PyTorch 
 docs: $(FOR_WORK) ## Write the reference pages again, from the code.
 	$(BIN)/python docs/generate.py
 
+.PHONY: site
+site: $(FOR_WORK) ## Build the site of all pages into build/site; a broken link makes it fail (half a minute).
+	@rm -rf build/site
+	$(BIN)/python -m sphinx -q -E -a -W --keep-going -c docs/site -d build/site-parsed . build/site
+	@echo "Open build/site/index.html in a browser."
+
 .PHONY: scenarios
 scenarios: $(FOR_WORK) ## Run the scenarios on seeds 1 to 3, or those in NAMES, and write their table (an hour or more).
 	$(BIN)/python docs/scenario_table.py $(NAMES)

@@ -1,10 +1,10 @@
 """What does a federated-learning protocol cost and yield on an industrial network?
 
 `load` reads a scenario, `run` runs it, and `load_results` opens a run folder. `retime` times a run anew on another
-network; `sweep` runs a scenario with many values of some keys, and `load_sweep` opens what it left. `compare` and `plot`
-put runs side by side, `compare_device_classes` their device classes, and `export` hands them over to other tools.
-`Results` is what they give and take, `Remark` a warning about a scenario or its results, `UserError` what a mistake
-raises. Each is imported when it is first asked for: ``import fedsim`` loads no library.
+network; `sweep` runs a scenario with many values of some keys, and `load_sweep` opens what it left. `compare` and
+`plot` put runs side by side, `compare_device_classes` their device classes, and `export` hands them over to other
+tools. `Results` is what they give and take, `Remark` a warning about a scenario or its results, `UserError` what a
+mistake raises. Each is imported when it is first asked for: ``import fedsim`` loads no library.
 """
 
 from __future__ import annotations

@@ -153,7 +153,7 @@ class FederatedDataset:
         return self.encoding.vocabulary
 
     def samples(self, ids: NDArray[np.int64]) -> NDArray[Any]:
-        """(ids, *sample_shape) decoded samples, in new memory: float32, or int64 where there is a vocabulary."""
+        """``(ids, *sample_shape)`` decoded samples, in new memory: float32, or int64 where there is a vocabulary."""
         return self.encoding.decode(self.rows(ids))
 
     def rows(self, ids: NDArray[np.int64]) -> NDArray[Any]:

@@ -10,7 +10,7 @@ PAGES = [
     *(ROOT / name for name in ("README.md", "CHANGELOG.md", "scenarios/README.md")),
     *sorted((ROOT / "docs").rglob("*.md")),
 ]
-FENCED = re.compile(r"^```(?P<language>\w*)\n(?P<content>.*?)^```$", re.MULTILINE | re.DOTALL)
+FENCED = re.compile(r"^```(?P<language>[\w{}-]*)\n(?P<content>.*?)^```$", re.MULTILINE | re.DOTALL)
 
 
 def fenced(page: Path, language: str) -> list[str]:

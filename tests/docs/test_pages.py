@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 
 import generate
 import pytest
+import sidebar
 from pages import FENCED, PAGES, ROOT
 
 LINK = re.compile(r"\[[^\]]*\]\((?P<target>[^)\s]+)\)|<img[^>]+src=\"(?P<image>[^\"]+)\"")
@@ -58,11 +60,13 @@ def test_generated_parts_are_what_the_code_says_now() -> None:
     assert stale == [], "run `make docs`"
 
 
-def test_every_page_is_in_the_index() -> None:
-    """In that of all pages; the pages of components are in the index of their own."""
-    listed = set()
-    for index in (ROOT / "docs/README.md", ROOT / "docs/reference/components.md"):
-        targets = (match["target"] or "" for match in LINK.finditer(index.read_text(encoding="utf-8")))
-        listed |= {(index.parent / target.partition("#")[0]).resolve() for target in targets}
-    pages = set((ROOT / "docs").rglob("*.md")) - {ROOT / "docs/README.md"}
-    assert sorted(pages - listed) == []
+def test_every_page_and_notebook_is_in_one_list_of_pages() -> None:
+    """In that of docs/README.md, or of another index; the site takes its sidebar from these lists."""
+    listed = []
+    for index in sidebar.INDEXES:
+        for _, pages in sidebar.parts(index, (ROOT / f"{index}.md").read_text(encoding="utf-8")):
+            listed += [os.path.normpath(os.path.join(os.path.dirname(index), page)) for page in pages]
+    there = {*PAGES, ROOT / "CONTRIBUTING.md", *(ROOT / "notebooks").glob("*.ipynb")} - {ROOT / "docs/README.md"}
+    names = {str(page.relative_to(ROOT).with_suffix("")) for page in there}
+    assert sorted(names - set(listed)) == [], "in no list: add a row to docs/README.md, or to the index of its folder"
+    assert sorted(listed) == sorted(names), "in two lists, or not there"
