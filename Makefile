@@ -8,6 +8,7 @@ DEMO := runs/quickstart
 BIN := .venv/bin
 INSTALLED := .venv/installed# what a user needs
 FOR_WORK := .venv/installed-dev# and what is needed to check a change
+FOR_LONG := .venv/installed-long# and what few tests need, and the site of the pages
 FOR_LAB := .venv/installed-lab# and what opens notebooks
 PYTEST := $(BIN)/python -m pytest
 SHARED := -n $(WORKERS) --dist worksteal# neighbours stay together, so what a file sets up is set up once
@@ -39,7 +40,7 @@ test: lint ## Check all that each change must pass (under 6 minutes on 2 cores):
 	$(PYTEST) $(SHARED) -m "not long"
 
 .PHONY: test-long
-test-long: $(FOR_WORK) ## Check what `make test` leaves out (under 60 minutes): tests marked long, and more drawn examples.
+test-long: $(FOR_LONG) ## Check what `make test` leaves out (under 60 minutes): tests marked long, and more drawn examples.
 	$(PYTEST) $(SHARED) -m "long or drawn" --hypothesis-profile=long
 
 .PHONY: check
@@ -99,7 +100,7 @@ docs: $(FOR_WORK) ## Write the reference pages again, from the code.
 	$(BIN)/python docs/generate.py
 
 .PHONY: site
-site: $(FOR_WORK) ## Build the site of all pages into build/site; a broken link makes it fail (half a minute).
+site: $(FOR_LONG) ## Build the site of all pages into build/site; a broken link makes it fail (half a minute).
 	@rm -rf build/site
 	$(BIN)/python -m sphinx -q -E -a -W --keep-going -c docs/site -d build/site-parsed . build/site
 	@echo "Open build/site/index.html in a browser."
@@ -143,6 +144,10 @@ $(INSTALLED): setup.cfg pyproject.toml constraints.txt .ci/install.py
 
 $(FOR_WORK): $(INSTALLED)
 	@$(BIN)/python .ci/install.py dev
+	@touch $@
+
+$(FOR_LONG): $(FOR_WORK)
+	@$(BIN)/python .ci/install.py long
 	@touch $@
 
 $(FOR_LAB): $(INSTALLED)
