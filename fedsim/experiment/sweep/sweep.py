@@ -105,12 +105,13 @@ def sweep_variation(
             raise UserError(f"{path}: has no section sweep; give --vary key.path=value,value, or write one")
         variation = from_settings(base.sweep)
     points = points_of(path, overrides, variation)
-    _check(path, overrides, variation)
     folder = SweepFolder(
         Path("runs") / f"{base.name}-sweep" if out is None else Path(out), None if store is None else Path(store)
     )
     check_store(folder.store)
     distinct = list({point.key: point for point in points}.values())
+    if not all(_is_finished(folder.run_folder(point.key)) for point in distinct):
+        _check(path, overrides, variation)
     opens, size = _pool(pool, pool_size, options, len(distinct))
     each = 1 if pool == "ray" else max(1, cores() // size)
     tasks = _Tasks(path, overrides, variation, folder, replace(options, most_workers=each))
@@ -162,36 +163,34 @@ class _Tasks:
 def _run_points(
     points: Sequence[Point], pool: Pool, tasks: _Tasks, display: SweepDisplay, save: Callable[[], None]
 ) -> dict[str, Event]:
-    """Run the *points*; what went wrong, by key. *save* is called when another one has ended."""
+    """Run the *points*; what went wrong, by key. *save* is called when another one is done."""
     waiting, put_off = deque(points), deque[Point]()
     running: dict[str, Point] = {}
     failures: dict[str, Event] = {}
     kills: Counter[str] = Counter()
     while waiting or put_off or running:
-        if not waiting and not running:  # whoever trains what is left is no point of this sweep, or was killed
+        patient = not waiting and not running  # whoever trains what is left is no point of this sweep, or was killed
+        if patient:
             waiting.append(put_off.popleft())
-            patient = True
-        else:
-            patient = False
         while waiting and len(running) < pool.size:
             point = waiting.popleft()
             running[point.key] = point
             pool.start(tasks.of(point, patient=patient))
         for event in pool.events():
-            point = running[event.key]
-            display.happened(point, event)
-            if event.kind == "progress":
+            display.happened(running[event.key], event)
+            if not event.ends:
                 continue
-            del running[event.key]
+            point = running.pop(event.key)
+            kills[event.key] += event.kind == "killed"
             if event.kind == "put off":
                 put_off.append(point)
                 continue
-            if event.kind == "killed" and kills.update([event.key]) is None and kills[event.key] < _MOST_KILLS:
-                waiting.append(point)
-            elif event.kind != "done":
-                failures[event.key] = event
-            else:
+            if event.kind == "done":
                 save()
+            elif event.kind == "killed" and kills[event.key] < _MOST_KILLS:
+                waiting.append(point)
+            else:
+                failures[event.key] = event
             waiting.extend(put_off)  # what kept them may have ended
             put_off.clear()
     return failures
