@@ -12,7 +12,7 @@ from pandas.testing import assert_frame_equal
 from small_worlds import NO_CONTENTION, Line, simulated
 
 from fedsim.kernel.gather import at_the_end_of
-from fedsim.kernel.trace import Outcome, Trace
+from fedsim.kernel.trace import AT_DEADLINE, Outcome, Trace
 from fedsim.metrics.chosen import ChosenMetrics
 from fedsim.metrics.cost_models.settings import Cost
 from fedsim.metrics.summary import event_row, formula_row
@@ -47,8 +47,8 @@ def trace() -> Trace:
         (5, 0, 1, True, False, 15.0, 18.0, 0.0, 3.0, 100.0, 0.0, 0.0, Outcome.ARRIVED),
     ):
         trace.hops.append(row)
-    trace.rounds.append((1, 0.0, 9.0, 2, 1, 1, 0, 4))
-    trace.rounds.append((2, 9.0, 16.0, 2, 1, 0, 1, 6))
+    trace.rounds.append((1, 0.0, 9.0, 2, 1, 1, 0, 4, 1))
+    trace.rounds.append((2, 9.0, 16.0, 2, 1, 0, 1, 6, AT_DEADLINE))
     return trace
 
 
