@@ -12,18 +12,15 @@ numbers for one instant. Where several things end in that instant, the one that 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from enum import IntEnum
 from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-import pandas as pd
 
 from fedsim.kernel.trace import Outcome, Pause, Table, Trace
-from fedsim.network.hop import Link
 
-__all__ = ["PARTS", "Part", "Piece", "critical_path_table", "critical_paths", "pieces_table"]
+__all__ = ["PARTS", "Part", "Piece", "critical_paths"]
 
 SERVERS = -1
 """Whose hops are those between servers."""
@@ -54,7 +51,7 @@ class Part(IntEnum):
 
 
 PARTS = tuple(part.name.lower() for part in Part)
-"""The names of all parts, in order: columns of `critical_path_table`, with ``_s``."""
+"""The names of all parts, in order; with ``_s`` they are columns of `fedsim.metrics.where_time_goes`."""
 _OF_PAUSE = {
     Pause.SERVER: Part.SERVER,
     Pause.DEADLINE: Part.DEADLINE,
@@ -120,7 +117,7 @@ def _pieces_of(table: npt.NDArray[np.void], ends_s: npt.NDArray[np.float64]) -> 
     """The rows of a *table*, which is in the order of ``end_s``, that end in each round."""
     ends = np.searchsorted(table["end_s"], ends_s, side="right").tolist()
     # What ends with the round before may be noted after it; it is shorter than nothing here, and does no harm there.
-    return [table[begin:end] for begin, end in zip([0, *ends[:-1]], ends, strict=True)]
+    return [table[begin:end] for begin, end in zip([0, *ends][:-1], ends, strict=True)]
 
 
 class _Walk:
@@ -301,50 +298,3 @@ class _Walk:
         if start_s < self._now_s:
             self._found.append(Piece(self._number, part, start_s, self._now_s, client, link, uplink))
         self._now_s = start_s
-
-
-# -- tables -----------------------------------------------------------------------------------------------------------
-
-
-def pieces_table(pieces: Sequence[Piece], links: Sequence[Link], clients: Sequence[str]) -> pd.DataFrame:
-    """A row for each piece of each round: ``round, part, start_s, end_s, client, client_index, link, direction``.
-
-    Clients, links and directions are labels, and empty where a piece has none; ``client_index`` is -1 then.
-    """
-    columns = list(zip(*pieces, strict=True)) or [()] * len(Piece._fields)
-    number, part, start_s, end_s, client, link, uplink = columns
-    ways = [-1 if where < 0 else 0 if up else 1 for where, up in zip(link, uplink, strict=True)]
-    return pd.DataFrame(
-        {
-            "round": np.array(number, np.int32),
-            "part": _labels(part, PARTS),
-            "start_s": np.array(start_s, np.float64),
-            "end_s": np.array(end_s, np.float64),
-            "client": _labels(client, clients),
-            "client_index": np.array(client, np.int32),
-            "link": _labels(link, [one.label for one in links]),
-            "direction": _labels(ways, ("uplink", "downlink")),
-        }
-    )
-
-
-def critical_path_table(trace: Trace, pieces: Sequence[Piece]) -> pd.DataFrame:
-    """A row for each round: ``round, start_s, end_s``, and the seconds of each part, which add up to ``end_s -
-    start_s``."""
-    rounds = trace.rounds.array()
-    parts = np.array([piece.part for piece in pieces], np.int64)
-    seconds = np.array([piece.end_s - piece.start_s for piece in pieces], np.float64)
-    place = np.searchsorted(rounds["round"], [piece.round for piece in pieces])
-    cells = np.bincount(place * len(Part) + parts, seconds, minlength=len(rounds) * len(Part))
-    table = cells.reshape(len(rounds), len(Part))
-    return pd.DataFrame(
-        {
-            **{name: rounds[name] for name in ("round", "start_s", "end_s")},
-            **{f"{name}_s": table[:, number] for number, name in enumerate(PARTS)},
-        }
-    )
-
-
-def _labels(codes: Sequence[int], labels: Sequence[str]) -> pd.Series:
-    """Indices as the labels that they stand for; empty where an index is -1."""
-    return pd.Series(pd.Categorical.from_codes(np.array(codes, np.int64), pd.Index(labels)))
