@@ -71,7 +71,7 @@ def rounds_table(
             "network_bytes": _sum_until(rounds["hops"], put_bytes),
             "energy_j": np.full(len(rounds), np.nan),
             **{name: rounds[name] for name in ("participants", "selected", "lost", "late")},
-            "closed_by": [_closed_by(code, clients) for code in rounds["closed_by"].tolist()],
+            "closed_by": pd.Series([_closed_by(code, clients) for code in rounds["closed_by"].tolist()], dtype="str"),
             "closed_by_index": rounds["closed_by"],
         }
     )

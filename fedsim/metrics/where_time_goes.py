@@ -76,7 +76,7 @@ def stragglers_table(trace: Trace, pieces: Sequence[Piece], clients: Sequence[st
     index: list[int] = table.index.tolist()
     table = pd.DataFrame(
         {
-            "client": pd.Series([clients[client] for client in index], dtype=object),
+            "client": pd.Series([clients[client] for client in index], dtype="str"),
             "client_index": index,
             "rounds": table["rounds"].fillna(0).to_numpy(np.int64),
             "closed": closed[index],
