@@ -6,7 +6,6 @@ A wire takes 1 s, the air 4 s down and 8 s up, and work 5 s.
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import pytest
 from chains import relayed
@@ -37,9 +36,9 @@ def closed_by(world: World) -> list[int]:
     return found
 
 
-@given(up_bps=speeds, down_bps=speeds, sample_s=speeds, aggregation_s=speeds, model_bytes=st.integers(4, 10**9))
+@given(up_bps=speeds, down_bps=speeds, sample_s=speeds, aggregation_s=speeds, parameters=st.integers(1, 10**9))
 def test_of_one_client_and_one_hop_the_parts_have_a_closed_form(
-    up_bps: float, down_bps: float, sample_s: float, aggregation_s: float, model_bytes: int
+    up_bps: float, down_bps: float, sample_s: float, aggregation_s: float, parameters: int
 ) -> None:
     world = simulated(
         ALONE
@@ -47,13 +46,13 @@ def test_of_one_client_and_one_hop_the_parts_have_a_closed_form(
             "network.cell.radio": {"name": "fixed", "uplink_bps": up_bps, "downlink_bps": down_bps},
             "devices.classes.sensor.compute.seconds_per_sample": sample_s,
             "devices.aggregation_s": aggregation_s,
-            "model.parameters": model_bytes / 4,
+            "model.parameters": parameters,
         }
     )
     (parts,) = parts_of(world.trace)
     assert parts == pytest.approx(
         {
-            "airtime": 8 * model_bytes / down_bps + 8 * model_bytes / up_bps,
+            "airtime": 32 * parameters / down_bps + 32 * parameters / up_bps,
             "work": 10 * sample_s,
             "server": aggregation_s,
         },
@@ -184,7 +183,7 @@ def test_between_stations_a_chain_goes_by_wire() -> None:
 
 
 def test_at_stations_each_iteration_is_on_the_path() -> None:
-    """Reports of 40 bytes take 0.32 s of air, three in one message; the selection takes 0.5 s, an aggregation 0.25 s."""
+    """The selection of devices takes 0.5 s, an aggregation 0.25 s; the stations report in turn, on one wire."""
     protocol = {**FEDGS, "selection_s": 0.5, "devices": 3, "presampled": 1}
     world = ran(protocol, {"devices.aggregation_s": 0.25})
     (parts,) = parts_of(world.trace)
