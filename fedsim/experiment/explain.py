@@ -10,7 +10,12 @@ from fedsim.experiment.compare import run_names
 from fedsim.experiment.results import Results
 from fedsim.metrics.critical_path import PARTS
 
-__all__ = ["busiest_links", "parts_of_rounds", "worst_stragglers"]
+__all__ = ["busiest_links", "has_times", "parts_of_rounds", "worst_stragglers"]
+
+
+def has_times(result: Results) -> bool:
+    """Whether *result* is of a version that notes where the time went."""
+    return (result.folder / "critical_path.csv").exists()
 
 
 def parts_of_rounds(results: Sequence[Results]) -> pd.DataFrame:
