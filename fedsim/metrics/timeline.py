@@ -12,7 +12,6 @@ is that of the transfer, from 1.
 from __future__ import annotations
 
 import heapq
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
@@ -71,17 +70,10 @@ def write_timeline(
     unfinished["end_s"] = end_s
     hops = np.concatenate([trace.hops.array(), unfinished])
     labels = [link.label for link in links]
-    by_client: defaultdict[int, list[_Slice]] = defaultdict(list)
-    for client, one in _messages(hops, labels):
-        by_client[client].append(one)
-    for row in trace.work.array():
-        client = int(row["client"])
-        name = f"training{ENDINGS[Outcome(row['outcome'])]}"
-        by_client[client].append(_Slice(float(row["start_s"]), float(row["end_s"]), name))
     devices = packets.track("devices", top)
-    for client in sorted(by_client):
+    for client, mine, work in _by_client(hops, trace.work.array()):
         name = "between servers" if client < 0 else clients[client]
-        for lane in _lanes(by_client.pop(client)):
+        for lane in _lanes([*_messages(mine, labels), *_trainings(work)]):
             _write_slices(packets, packets.track(name, devices), lane)
     _write_links(packets, packets.track("links", top), hops, labels)
     packets.flush()
@@ -94,20 +86,41 @@ def _rounds(trace: Trace, clients: Sequence[str]) -> Iterator[_Slice]:
         yield _Slice(float(row["start_s"]), float(row["end_s"]), f"round {row['round']}{waited}")
 
 
-def _messages(hops: npt.NDArray[np.void], labels: Sequence[str]) -> Iterator[tuple[int, _Slice]]:
-    """Each transfer with its client: a slice for all of it, with one for each hop inside."""
-    ordered = hops[np.argsort(hops["transfer"], kind="stable")]
-    columns = ("transfer", "client", "link", "uplink", "start_s", "end_s", "queued_s", "outcome")
-    rows = zip(*(ordered[name].tolist() for name in columns), strict=True)
+def _by_client(
+    hops: npt.NDArray[np.void], work: npt.NDArray[np.void]
+) -> Iterator[tuple[int, npt.NDArray[np.void], npt.NDArray[np.void]]]:
+    """Each client that did anything, with its hops, transfer by transfer, and its trainings."""
+    by_hop = np.lexsort((hops["transfer"], hops["client"]))
+    by_work = np.argsort(work["client"], kind="stable")
+    hop_clients, work_clients = hops["client"][by_hop], work["client"][by_work]
+    clients = np.union1d(hop_clients, work_clients)
+    bounds = [
+        zip(*(np.searchsorted(column, clients, side=side).tolist() for side in ("left", "right")), strict=True)
+        for column in (hop_clients, work_clients)
+    ]
+    for client, (first, behind), (begin, end) in zip(clients.tolist(), *bounds, strict=True):
+        yield client, hops[by_hop[first:behind]], work[by_work[begin:end]]
+
+
+def _trainings(work: npt.NDArray[np.void]) -> Iterator[_Slice]:
+    for row in work:
+        name = f"training{ENDINGS[Outcome(row['outcome'])]}"
+        yield _Slice(float(row["start_s"]), float(row["end_s"]), name)
+
+
+def _messages(hops: npt.NDArray[np.void], labels: Sequence[str]) -> Iterator[_Slice]:
+    """A slice for each transfer of one client, with one for each of its hops inside; *hops* are in their order."""
+    columns = ("transfer", "link", "uplink", "start_s", "end_s", "queued_s", "outcome")
+    rows = zip(*(hops[name].tolist() for name in columns), strict=True)
     for transfer, of_transfer in groupby(rows, key=itemgetter(0)):
         found = list(of_transfer)
         inside = []
-        for _, _, link, _, start_s, end_s, queued_s, _ in found:
+        for _, link, _, start_s, end_s, queued_s, _ in found:
             waits = (_Slice(start_s, min(start_s + queued_s, end_s), "waits"),) if queued_s > 0 else ()
             inside.append(_Slice(start_s, end_s, labels[link], transfer + 1, waits))
-        _, client, _, uplink, _, end_s, _, outcome = found[-1]
+        *_, uplink, _, end_s, _, outcome = found[-1]
         name = f"{'up' if uplink else 'down'}{ENDINGS[Outcome(outcome)]}"
-        yield client, _Slice(found[0][4], end_s, name, 0, tuple(inside))
+        yield _Slice(found[0][3], end_s, name, 0, tuple(inside))
 
 
 def _lanes(slices: list[_Slice]) -> list[list[_Slice]]:
