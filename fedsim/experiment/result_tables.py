@@ -15,7 +15,7 @@ import pyarrow.parquet as pq
 
 from fedsim.experiment.run_folder import RunFolder
 from fedsim.metrics.cost_models.settings import RunFacts
-from fedsim.metrics.critical_path import critical_paths
+from fedsim.metrics.critical_path import Piece, critical_paths
 from fedsim.metrics.link_loads import link_loads_table
 from fedsim.metrics.summary import event_row, formula_row
 from fedsim.metrics.tables import (
@@ -40,8 +40,8 @@ __all__ = ["ResultTables", "stream_columns"]
 class ResultTables:
     """Rounds, transfers, links, groups, where the time went, what was taken for what, and the summary, so far.
 
-    Transfers are many, so they are not kept in memory: each run is appended to a file that gets its name when all are
-    done, at the end of a ``with`` block.
+    Transfers and pieces of critical paths are many, so they are not kept in memory: each run is appended to a file that
+    gets its name when all are done, at the end of a ``with`` block.
     """
 
     scenario: Scenario
@@ -54,8 +54,7 @@ class ResultTables:
     device_classes: list[pd.DataFrame] = field(default_factory=list)
     confusion: list[pd.DataFrame] = field(default_factory=list)
     summary: list[dict[str, Any]] = field(default_factory=list)
-    _transfers: pq.ParquetWriter | None = None
-    _file: BinaryIO | None = None
+    _appended: dict[str, _Appended] = field(default_factory=dict)
 
     def add(self, protocol: Protocol, seed: int, world: World, more: Mapping[str, float]) -> None:
         """Measure a world in which *protocol* has ended; *more* are columns of its row in the summary."""
@@ -70,8 +69,10 @@ class ResultTables:
         self.links.append(_with_columns(first, links))
         if last := [metrics for metrics in evaluations.values() if metrics][-1:]:
             self.confusion.append(_with_columns(first, confusion_table(last[0], counted_classes(world.dataset))))
-        for name, table in _times(world, names).items():
+        pieces = critical_paths(world.trace)
+        for name, table in _times(world, pieces, names).items():
             self.times.setdefault(name, []).append(_with_columns(first, table))
+        self._append("critical_pieces.parquet", _with_columns(first, pieces_table(pieces, world.network.links, names)))
         if len(world.trace.groups):
             self.groups.append(_with_columns(first, groups_table(world.trace, names)))
         if classes := world.loop.device_classes:
@@ -80,7 +81,7 @@ class ResultTables:
             self.device_classes.append(_with_columns(first, of_classes))
         if self.scenario.save_transfers:
             transfers = transfers_table(world.trace, in_flight, world.network.links, names)
-            self._append_transfers(_with_columns(first, transfers))
+            self._append("transfers.parquet", _with_columns(first, transfers))
         self.summary += [first | row for row in self._summary_rows(protocol, world, rounds, more)]
 
     def save(self) -> None:
@@ -103,23 +104,13 @@ class ResultTables:
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
-        if self._transfers is None or self._file is None:
-            return
-        self._transfers.close()
-        self._file.close()
-        if error is None:
-            self._scratch.replace(self.folder.path / "transfers.parquet")
+        for appended in self._appended.values():
+            appended.close(keep=error is None)
 
-    @property
-    def _scratch(self) -> Path:
-        return self.folder.path / ".transfers.parquet.tmp"
-
-    def _append_transfers(self, transfers: pd.DataFrame) -> None:
-        table = pa.Table.from_pandas(transfers, preserve_index=False)
-        if self._transfers is None:
-            self._file = self._scratch.open("wb")  # a path could also be taken for an address
-            self._transfers = pq.ParquetWriter(self._file, table.schema)
-        self._transfers.write_table(table)
+    def _append(self, name: str, table: pd.DataFrame) -> None:
+        if name not in self._appended:
+            self._appended[name] = _Appended(self.folder.path / name)
+        self._appended[name].append(table)
 
     def _summary_rows(
         self, protocol: Protocol, world: World, rounds: pd.DataFrame, more: Mapping[str, float]
@@ -145,13 +136,36 @@ class ResultTables:
         return [rows[accounting] for accounting in self.scenario.accounting]
 
 
-def _times(world: World, names: Sequence[str]) -> dict[str, pd.DataFrame]:
-    """By file: where the time went in *world*, whose clients have these *names*."""
+class _Appended:
+    """A Parquet file that is written table by table, under another name until it is whole."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._scratch = path, path.with_name(f".{path.name}.tmp")
+        self._writer: pq.ParquetWriter | None = None
+        self._file: BinaryIO | None = None
+
+    def append(self, table: pd.DataFrame) -> None:
+        """Write more rows; all tables have the same columns."""
+        rows = pa.Table.from_pandas(table, preserve_index=False)
+        if self._writer is None:
+            self._file = self._scratch.open("wb")  # a path could also be taken for an address
+            self._writer = pq.ParquetWriter(self._file, rows.schema)
+        self._writer.write_table(rows)
+
+    def close(self, *, keep: bool) -> None:
+        """No more rows come; to *keep* them, the file gets its name."""
+        assert self._writer is not None and self._file is not None, "who makes it appends to it"
+        self._writer.close()
+        self._file.close()
+        if keep:
+            self._scratch.replace(self._path)
+
+
+def _times(world: World, pieces: Sequence[Piece], names: Sequence[str]) -> dict[str, pd.DataFrame]:
+    """By file: where the time went in *world*, whose rounds are made of *pieces*; *names* are those of its clients."""
     trace, links = world.trace, world.network.links
-    pieces = critical_paths(trace)
     return {
         "critical_path.csv": critical_path_table(trace, pieces),
-        "critical_pieces.parquet": pieces_table(pieces, links, names),
         "stragglers.csv": stragglers_table(trace, pieces, names),
         "link_loads.csv": link_loads_table(trace, world.network.in_flight, links, duration_s=world.env.now),
     }

@@ -110,4 +110,4 @@ def _lateness(trace: Trace) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.float
 
 def _labels(codes: Sequence[int], labels: Sequence[str]) -> pd.Series:
     """Indices as the labels that they stand for; empty where an index is -1."""
-    return pd.Series(pd.Categorical.from_codes(np.array(codes, np.int64), pd.Index(labels)).remove_unused_categories())
+    return pd.Series(np.array([*labels, None], object)[np.array(codes, np.int64)], dtype="str")
