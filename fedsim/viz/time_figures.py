@@ -94,11 +94,10 @@ def link_loads(table: pd.DataFrame, ax: Axes) -> Axes:
 def named_time_figures(parts: pd.DataFrame, loads: pd.DataFrame) -> Iterator[tuple[str, Figure]]:
     """Each figure with its name: ``where_time_goes``, and ``link_loads`` with a panel for each protocol of one run.
 
-    *loads* are those of the first seed; a table without rows has no figure.
+    *loads* are drawn of the first seed. There is no figure of rounds that took no time.
     """
     with mpl.rc_context(RC):
-        if len(parts):
-            there = [part for part in PARTS if (parts[part] > 0).any()]
+        if there := [part for part in PARTS if (parts[part] > 0).any()]:
             figure = Figure(figsize=(_WIDE, _AROUND + _ROW * len(parts)), layout="constrained")
             parts_of_rounds(parts, figure.add_subplot())
             handles = [Patch(color=_COLOURS[part], label=TITLES[part]) for part in there]

@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from small_worlds import EVERYTHING_HAPPENS, NO_CONTENTION, hall, scenario, simulated
+from small_worlds import EVERYTHING_HAPPENS, NO_CONTENTION, NO_TIME, hall, scenario, simulated
 
 from fedsim.cli import main
 from fedsim.experiment.explain import parts_of_rounds
@@ -173,6 +173,15 @@ def test_a_run_without_rounds_has_nothing_to_explain(tmp_path: Path, capsys: pyt
     results = run(scenario({"stop": {"sim_time_s": 1.0}}), out=tmp_path / "run")
     assert main(["explain", str(results.folder)]) == 2
     assert "no round has ended" in capsys.readouterr().err
+
+
+def test_rounds_that_take_no_time_are_made_of_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    results = run(scenario(NO_TIME | {"stop": {"rounds": 2}}), out=tmp_path / "run")
+    assert main(["explain", str(results.folder)]) == 0
+    assert "| protocol | round |\n" in capsys.readouterr().out
+    assert main(["plot", str(results.folder)]) == 0
+    names = {Path(line).stem for line in capsys.readouterr().out.splitlines()}
+    assert "overview" in names and not names & {"where_time_goes", "link_loads"}
 
 
 def test_a_folder_that_has_lost_a_table_says_which(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
