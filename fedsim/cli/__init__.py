@@ -18,6 +18,7 @@ from fedsim.cli import (
     completion,
     describe,
     draw,
+    explain,
     export,
     listing,
     new,
@@ -26,6 +27,7 @@ from fedsim.cli import (
     run,
     schema,
     sweep,
+    trace,
     validate,
 )
 from fedsim.cli.arguments import reason
@@ -36,7 +38,7 @@ __all__ = ["main"]
 
 _COMMANDS = (
     *(new, run, sweep, retime),
-    *(compare, plot, export),
+    *(compare, explain, plot, trace, export),
     *(draw, describe, validate, schema, listing, completion),
 )
 _EPILOG = "Exit status: 0 done, 1 failed, 2 the input is wrong, 130 interrupted. `fedsim COMMAND --help` says more."

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import math
-import shutil
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
-from typing import Any, BinaryIO, Self
+from typing import Any, Self
 
 import pandas as pd
-import pyarrow as pa
-import pyarrow.parquet as pq
-from pyarrow import feather
 
+from fedsim.experiment.appended_table import AppendedTable
 from fedsim.experiment.run_folder import RunFolder
 from fedsim.metrics.cost_models.settings import RunFacts
+from fedsim.metrics.critical_path import Piece, critical_paths
+from fedsim.metrics.link_loads import link_loads_table
 from fedsim.metrics.summary import event_row, formula_row
 from fedsim.metrics.tables import (
     confusion_table,
@@ -27,6 +26,7 @@ from fedsim.metrics.tables import (
     rounds_table,
     transfers_table,
 )
+from fedsim.metrics.where_time_goes import critical_path_table, pieces_table, stragglers_table
 from fedsim.protocols.protocol import Protocol
 from fedsim.protocols.world import Client, World
 from fedsim.scenario.chosen_metrics import chosen_metrics, counted_classes
@@ -35,32 +35,29 @@ from fedsim.scenario.schema import Scenario
 
 __all__ = ["ResultTables", "stream_columns"]
 
-TRANSFERS = "transfers.parquet"
-
 
 @dataclass
 class ResultTables:
-    """Rounds, transfers, links, groups, what was taken for what, and the summary of what has been run so far.
+    """Rounds, transfers, links, groups, where the time went, what was taken for what, and the summary, so far.
 
-    Rows stand in the scenario's order, whichever protocol and seed has been run first. Transfers are many, so they are
-    not kept in memory: each run is appended to a file that gets its name when all are done, at the end of a ``with``
-    block.
+    Rows stand in the scenario's order, whichever protocol and seed has been run first. Transfers and pieces of critical
+    paths are many, so they are not kept in memory: each run is appended to a file that gets its name when all are done,
+    at the end of a ``with`` block.
     """
 
     scenario: Scenario
     folder: RunFolder
     scratch: Path | None = None
-    """A folder for the transfers while they are no table yet; None: the run folder."""
+    """A folder for what is appended while it is no table yet; None: the run folder."""
     rounds: dict[int, pd.DataFrame] = field(default_factory=dict)
     links: dict[int, pd.DataFrame] = field(default_factory=dict)
+    times: defaultdict[str, dict[int, pd.DataFrame]] = field(default_factory=lambda: defaultdict(dict))
+    """Tables of where the time went, by file."""
     groups: dict[int, pd.DataFrame] = field(default_factory=dict)
     device_classes: dict[int, pd.DataFrame] = field(default_factory=dict)
     confusion: dict[int, pd.DataFrame] = field(default_factory=dict)
     summary: dict[int, list[dict[str, Any]]] = field(default_factory=dict)
-    _appended: int = 0
-    """How many runs' transfers are in the file, the first ones."""
-    _transfers: pq.ParquetWriter | None = None
-    _file: BinaryIO | None = None
+    _appended: dict[str, AppendedTable] = field(default_factory=dict)
 
     def add(self, position: int, protocol: Protocol, seed: int, world: World, more: Mapping[str, float]) -> None:
         """Measure a world in which *protocol* has ended; *more* are columns of its row in the summary.
@@ -69,7 +66,8 @@ class ResultTables:
         """
         evaluations = {done.number: done.metrics for done in world.loop.rounds_done}
         chosen = chosen_metrics(self.scenario.evaluate, world.dataset)
-        rounds = rounds_table(world.trace, evaluations, on=self.scenario.evaluate.on, chosen=chosen)
+        names = [client.name for client in world.clients]
+        rounds = rounds_table(world.trace, evaluations, on=self.scenario.evaluate.on, chosen=chosen, clients=names)
         in_flight = world.network.in_flight
         links = links_table(world.trace, in_flight, world.network.links, duration_s=world.env.now)
         first = {"protocol": protocol.title, "seed": seed}
@@ -77,7 +75,11 @@ class ResultTables:
         self.links[position] = _with_columns(first, links)
         if last := [metrics for metrics in evaluations.values() if metrics][-1:]:
             self.confusion[position] = _with_columns(first, confusion_table(last[0], counted_classes(world.dataset)))
-        names = [client.name for client in world.clients]
+        pieces = critical_paths(world.trace)
+        for name, table in _times(world, pieces, names).items():
+            self.times[name][position] = _with_columns(first, table)
+        in_words = pieces_table(pieces, world.network.links, names)
+        self._append("critical_pieces.parquet", position, _with_columns(first, in_words))
         if len(world.trace.groups):
             self.groups[position] = _with_columns(first, groups_table(world.trace, names))
         if classes := world.loop.device_classes:
@@ -86,17 +88,19 @@ class ResultTables:
             self.device_classes[position] = _with_columns(first, of_classes)
         if self.scenario.save_transfers:
             transfers = transfers_table(world.trace, in_flight, world.network.links, names)
-            self._take_transfers(position, _with_columns(first, transfers))
+            self._append("transfers.parquet", position, _with_columns(first, transfers))
         self.summary[position] = [first | row for row in self._summary_rows(protocol, world, rounds, more)]
 
     def save(self) -> None:
-        """Write all tables but the transfers anew."""
+        """Write all tables anew but those that are appended to."""
         rounds = _in_order(self.rounds)
         self.folder.save_table("rounds.parquet", rounds)
         self.folder.save_table("rounds.csv", rounds)
         summary = chain.from_iterable(rows for _, rows in sorted(self.summary.items()))
         self.folder.save_table("summary.csv", pd.DataFrame(summary))
         self.folder.save_table("links.csv", _in_order(self.links))
+        for name, tables in self.times.items():
+            self.folder.save_table(name, _in_order(tables))
         if self.groups:
             self.folder.save_table("groups.parquet", _in_order(self.groups))
         if self.device_classes:
@@ -108,48 +112,21 @@ class ResultTables:
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
-        if error is None:
-            self.save_transfers()
-        else:
-            self._close_transfers()
+        self._close(keep=error is None)
 
-    def save_transfers(self) -> None:
-        """Write the transfers: no others will come."""
-        if self._close_transfers():
-            shutil.move(self._transfers_so_far(), self.folder.path / TRANSFERS)
+    def save_appended(self) -> None:
+        """Write what is appended: nothing more will come."""
+        self._close(keep=True)
 
-    def _close_transfers(self) -> bool:
-        """Whether they were open."""
-        if self._transfers is None or self._file is None:
-            return False
-        self._transfers.close()
-        self._file.close()
-        self._transfers = None
-        return True
+    def _close(self, *, keep: bool) -> None:
+        for table in self._appended.values():
+            table.close(keep=keep)
+        self._appended.clear()
 
-    def _transfers_so_far(self, position: int = 0) -> Path:
-        """Where those of a run are laid aside; of the first one, which never are, the file that all are appended to."""
-        return (self.scratch or self.folder.path) / f".{TRANSFERS}.{position}.tmp"
-
-    def _take_transfers(self, position: int, transfers: pd.DataFrame) -> None:
-        """Append them, and those behind them that were there before them; or lay them aside until their turn comes."""
-        table = pa.Table.from_pandas(transfers, preserve_index=False)
-        if position > self._appended:
-            with self._transfers_so_far(position).open("wb") as file:
-                feather.write_feather(table, file)  # keeps all types, so that the bytes come out as in one go
-            return
-        self._append_transfers(table)
-        while (aside := self._transfers_so_far(self._appended)).exists():
-            with aside.open("rb") as file:
-                self._append_transfers(feather.read_table(file))
-            aside.unlink()
-
-    def _append_transfers(self, table: pa.Table) -> None:
-        if self._transfers is None:
-            self._file = self._transfers_so_far().open("wb")  # a path could also be taken for an address
-            self._transfers = pq.ParquetWriter(self._file, table.schema)
-        self._transfers.write_table(table)
-        self._appended += 1
+    def _append(self, name: str, position: int, table: pd.DataFrame) -> None:
+        if name not in self._appended:
+            self._appended[name] = AppendedTable(self.folder.path / name, self.scratch or self.folder.path)
+        self._appended[name].take(position, table)
 
     def _summary_rows(
         self, protocol: Protocol, world: World, rounds: pd.DataFrame, more: Mapping[str, float]
@@ -177,6 +154,16 @@ class ResultTables:
 
 def _in_order(tables: Mapping[int, pd.DataFrame]) -> pd.DataFrame:
     return pd.concat([table for _, table in sorted(tables.items())], ignore_index=True)
+
+
+def _times(world: World, pieces: Sequence[Piece], names: Sequence[str]) -> dict[str, pd.DataFrame]:
+    """By file: where the time went in *world*, whose rounds are made of *pieces*; *names* are those of its clients."""
+    trace, links = world.trace, world.network.links
+    return {
+        "critical_path.csv": critical_path_table(trace, pieces),
+        "stragglers.csv": stragglers_table(trace, pieces, names),
+        "link_loads.csv": link_loads_table(trace, world.network.in_flight, links, duration_s=world.env.now),
+    }
 
 
 def _with_columns(first: dict[str, Any], table: pd.DataFrame) -> pd.DataFrame:

@@ -134,7 +134,7 @@ def _keep(folder: RunFolder, rows: Sequence[dict[str, Any]], tables: ResultTable
     manifest["peak_memory_bytes"] = peak_memory_bytes()
     folder.save_manifest()
     tables.save()
-    tables.save_transfers()
+    tables.save_appended()
     manifest["runs"] = rows
     folder.save_manifest()
     on_results = remarks_after(Results(folder.path))

@@ -27,6 +27,7 @@ from fedsim.network.transfer import Transfer
 from fedsim.network.wires import Wires
 from fedsim.protocols.message import Message
 from fedsim.protocols.run_loop import NobodyLeft, RunLoop
+from fedsim.protocols.waiting import Waiting
 
 __all__ = ["SERVERS", "Client", "Cloud", "World"]
 
@@ -99,7 +100,7 @@ class Cloud:
 
 
 @dataclass(eq=False, slots=True)
-class World:
+class World(Waiting):
     """All that a protocol may touch."""
 
     env: Environment
@@ -227,7 +228,7 @@ class World:
         while not client.attachment.reachable:
             if fate := self.outages.fate(client.attachment):
                 raise NobodyLeft(f"{client.name!r} is needed, and can never be reached again ({fate})")
-            yield self.outages.changed
+            yield from self.until_changed()
 
     def held_back(self, client: Client) -> int:
         """Training samples that *client* holds back, and does not train on."""

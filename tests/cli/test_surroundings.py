@@ -107,7 +107,7 @@ def test_a_folder_in_which_a_run_is_at_work_is_left_to_it(capsys: Capture) -> No
         for more in ([], ["--resume"]):
             assert fedsim_run("--quiet", *more) == 2
             assert capsys.readouterr().err == f"{busy}, or choose another folder with --out\n"
-        for command in ("compare", "plot"):
+        for command in ("compare", "explain", "plot", "trace"):
             assert main([command, "out"]) == 2
             assert capsys.readouterr().err == f"{busy}\n"
     assert sorted((path.name, path.stat().st_mtime_ns) for path in Path("out").iterdir()) == before

@@ -45,7 +45,7 @@ def test_a_folder_with_an_unfinished_run(finished: Refusals) -> None:
     message = "the run in runs/plant is not finished; go on with --resume, or choose another folder with --out"
     finished.check("run", "plant.yaml", "--no-training", message=message)
     command = "fedsim run runs/plant/scenario.yaml --out runs/plant --resume"
-    for word in ("compare", "plot"):
+    for word in ("compare", "explain", "plot", "trace"):
         finished.check(word, "runs/plant", message=f"the run in runs/plant is not finished; go on with: {command}")
 
 
