@@ -16,7 +16,7 @@ def add_to(commands: Commands) -> None:
     """Add this command."""
     parser = commands.add_parser(
         "retime",
-        help="Time a finished run anew, on another network: nothing is trained.",
+        help="Time a finished run anew, on another network.",
         description="Run the clock of a finished run's scenario with changes, and take from its store what was "
         "learned: the tables are those of a full run, in seconds. Where the change would alter what is trained, it is "
         "refused, with the first round that differs. The run itself stays as it is.",
