@@ -20,7 +20,7 @@ from fedsim.viz.overview import named_class_figures, named_figures, overview
 from fedsim.viz.save import save_figure
 from fedsim.viz.shown_figure import ShownFigure
 
-__all__ = ["plot", "save_figures"]
+__all__ = ["plot", "save_figures", "together"]
 
 _Drawn = TypeVar("_Drawn")
 
@@ -32,7 +32,7 @@ def plot(results: Sequence[Results | Path | str]) -> ShownFigure:
     when there are no results, and when a run is among them twice.
     """
     opened = load_several(results)
-    return overview(_together(opened, "rounds"), _together(opened, "summary"))
+    return overview(together(opened, "rounds"), together(opened, "summary"))
 
 
 def save_figures(results: Sequence[Results], folder: Path, format: Literal["png", "svg", "pdf"] = "png") -> list[Path]:
@@ -46,7 +46,7 @@ def save_figures(results: Sequence[Results], folder: Path, format: Literal["png"
     one colour in all runs. Where nothing was learned, there is only what was spent. Raises `UserError` for no results,
     and when a run is among them twice.
     """
-    rounds, summary = _together(results, "rounds"), _together(results, "summary")
+    rounds, summary = together(results, "rounds"), together(results, "summary")
     drawn = [named_figures(rounds, summary)]
     protocols = dict.fromkeys([*summary["protocol"], *rounds["protocol"]])
     for number, result in enumerate(results, start=1):
@@ -64,7 +64,11 @@ def _ending_in(ending: str, figures: Iterable[tuple[str, _Drawn]]) -> Iterator[t
     return ((f"{name}{ending}", figure) for name, figure in figures)
 
 
-def _together(results: Sequence[Results], table: Literal["rounds", "summary"]) -> pd.DataFrame:
+def together(results: Sequence[Results], table: Literal["rounds", "summary"]) -> pd.DataFrame:
+    """This table of all *results*; of several runs, with a column ``run``, without the words that all names begin with.
+
+    Raises `UserError` for no results, and when a run is among them twice.
+    """
     if not results:
         raise UserError("no run is there to draw; give at least one")
     tables: list[pd.DataFrame] = [getattr(result, table) for result in results]

@@ -1,0 +1,69 @@
+"""What charts of a report have in common: one look, as wide as their place, and no text of a user but in the data.
+
+A field has a name of ours (``line``, ``x``, ``mean``), and a title says what we mean by it. What a user has named stands
+in rows of data: neither Vega-Lite nor Vega takes that for an expression, a field or a link.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, TypeAlias
+
+import altair as alt
+
+from fedsim.report.parts import Entry
+from fedsim.viz.style import DARK, GREY
+
+__all__ = ["NAMES", "Row", "colours", "dashes", "data", "specification"]
+
+Row: TypeAlias = Mapping[str, str | float | None]
+NAMES = alt.Axis(
+    title=None, labelExpr="split(datum.label, '\\n')", labelLimit=170, ticks=False, domain=False, labelPadding=6
+)
+"""The axis of what has names: a line break in a name breaks the line."""
+_FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
+_GRID, _EDGE = "#e4e7ea", "#c3c8ce"
+_DIGITS = 9
+_ROW_HEIGHT = 38
+
+
+def data(rows: Iterable[Row]) -> alt.InlineData:
+    """The *rows* of a chart, with nine digits of each number; what is not known is null."""
+    return alt.InlineData(values=[{key: _shortest(value) for key, value in row.items()} for row in rows])
+
+
+def colours(entries: Sequence[Entry]) -> alt.Scale:
+    """The colour of each line, by its number."""
+    return alt.Scale(domain=[entry.line for entry in entries], range=[entry.colour for entry in entries])
+
+
+def dashes(entries: Sequence[Entry]) -> alt.Scale:
+    """The dashes of each line, by its number."""
+    return alt.Scale(domain=[entry.line for entry in entries], range=[list(entry.dashes) for entry in entries])
+
+
+def specification(chart: alt.Chart | alt.LayerChart, *, height: float | None = None, rows: int = 1) -> dict[str, Any]:
+    """The chart as Vega-Lite, checked against its schema: as wide as its place, and *height* or so many *rows* high."""
+    sized = chart.properties(
+        width="container",
+        height=height or 26 + _ROW_HEIGHT * rows,
+        autosize=alt.AutoSizeParams(type="fit-x", contains="padding"),
+    )
+    words = {"labelFont": _FONT, "titleFont": _FONT, "labelFontSize": 12, "titleFontSize": 12}
+    lines = {"gridColor": _GRID, "domainColor": _EDGE, "tickColor": _EDGE}
+    texts = {"labelColor": DARK, "titleColor": DARK, "titleFontWeight": "normal", "titlePadding": 8}
+    styled = sized.configure(font=_FONT, background="white", padding=2).configure_view(stroke=None)
+    styled = styled.configure_axis(**words, **lines, **texts, labelOverlap=True, labelSeparation=6)
+    styled = styled.configure_legend(**words, labelColor=DARK, titleColor=GREY, orient="bottom")
+    found: dict[str, Any] = styled.to_dict()
+    return found
+
+
+def _shortest(value: str | float | None) -> str | float | None:
+    """A number with the digits that a picture can show, and some more; null where it is not finite."""
+    if value is None or isinstance(value, str):
+        return value
+    if not math.isfinite(value):
+        return None
+    return int(value) if float(value).is_integer() else float(f"{value:.{_DIGITS}g}")

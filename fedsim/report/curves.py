@@ -1,0 +1,195 @@
+"""Curves of what was learned: means over seeds with the band of their 95 % interval."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import altair as alt
+import numpy as np
+import pandas as pd
+
+from fedsim.metrics.intervals import half_width
+from fedsim.report.charts import Row, colours, dashes, data, specification
+from fedsim.report.lines import Lines
+from fedsim.report.parts import Entry, Picture, Section, Sheet
+from fedsim.report.thinning import MOST_POINTS, kept_points
+from fedsim.viz.axes import is_logarithmic
+from fedsim.viz.figures import score_of
+from fedsim.viz.human import number, scale, with_half_width
+from fedsim.viz.series import runs_of
+
+__all__ = ["curves"]
+
+_HEIGHT = 300
+_SHOWN_POINTS = 40
+"""Lines of no more points show all of them."""
+
+
+def curves(rounds: pd.DataFrame, lines: Lines) -> Section | None:
+    """The score over time, traffic and rounds, and the loss over rounds; None where nothing was learned."""
+    evaluated = rounds.dropna(subset=["loss"])
+    if evaluated.empty:
+        return None
+    runs: Sequence[str | None] = lines.series.runs if lines.series.panels else [None]
+    seeds = rounds["seed"].nunique()
+    over = "A line is the mean over the seeds, and its band the 95 % interval of the mean. " if seeds > 1 else ""
+    words = f"{over}A name above a chart hides its line, in all charts, and shows it again."
+    pictures = [picture for run in runs for picture in _of(evaluated, lines, run)]
+    return Section("learning", "Learning", words, pictures=pictures, remarks=list(_diverged(evaluated, lines)))
+
+
+@dataclass(frozen=True)
+class _Axis:
+    column: str
+    title: str
+    quantity: str = ""
+    unit: float = 1.0
+    logarithmic: bool = False
+
+    @staticmethod
+    def over(evaluated: pd.DataFrame, column: str, title: str, quantity: str) -> _Axis:
+        unit, name = scale(quantity, evaluated[column].max())
+        return _Axis(column, f"{title}, {name}", quantity, unit, is_logarithmic(evaluated, column))
+
+
+@dataclass(frozen=True)
+class _Point:
+    entry: Entry
+    round: int
+    x: float
+    mean: float
+    half: float
+    seeds: int
+
+
+def _of(evaluated: pd.DataFrame, lines: Lines, run: str | None) -> Iterator[Picture]:
+    """The four charts: of all runs, or of one."""
+    score = score_of(evaluated)
+    time = _Axis.over(evaluated, "sim_time_s", "simulated time", "seconds")
+    traffic = _Axis.over(evaluated, "transfer_bytes", "sent and received by all clients", "bytes")
+    rounds = _Axis("round", "round")
+    shown = evaluated if run is None else evaluated[runs_of(evaluated) == run]
+    place = "" if run is None else f"-{lines.series.runs.index(run) + 1}"
+    of_run = "" if run is None else f", {run}"
+    loss = f"test loss ({score.loss})"
+    for key, title, x, column, label in (
+        ("score-over-time", f"{score.title} over simulated time", time, score.column, score.label),
+        ("score-over-traffic", f"{score.title} over traffic", traffic, score.column, score.label),
+        ("score-over-rounds", f"{score.title} over rounds", rounds, score.column, score.label),
+        ("loss-over-rounds", "Loss over rounds", rounds, "loss", loss),
+    ):
+        yield _picture(f"{key}{place}", f"{title}{of_run}", shown, x, column, label, lines)
+
+
+def _picture(key: str, title: str, table: pd.DataFrame, x: _Axis, column: str, label: str, lines: Lines) -> Picture:
+    found = [(entry, *_points(entry, rows, x, column)) for entry, rows in _by_line(table, lines)]
+    points = [point for _, kept, _ in found for point in kept]
+    entries = [entry for entry, kept, _ in found if kept]
+    most = 1.0 if column == "accuracy" else math.inf
+    words = [f"{label[0].upper()}{label[1:]}, by {x.title}{' (logarithmic)' if x.logarithmic else ''}."]
+    if most == 1.0 and any(point.mean + point.half > most or point.mean < point.half for point in points):
+        words.append("Bands end at 0 and at 1, which no accuracy exceeds.")
+    if any(cut for _, _, cut in found):
+        words.append("A line ends at the last round that all of its seeds reached.")
+    if any(len(kept) == MOST_POINTS for _, kept, _ in found):
+        words.append(f"Longer lines are thinned to {MOST_POINTS:,} points each; peaks stay (largest triangles).")
+    spec = specification(_chart(points, entries, x, label, most), height=_HEIGHT)
+    return Picture(key, title, " ".join(words), _sheet(title, points, x, label), spec, legend=entries)
+
+
+def _by_line(table: pd.DataFrame, lines: Lines) -> Iterator[tuple[Entry, pd.DataFrame]]:
+    for (run, protocol), rows in table.groupby([runs_of(table), "protocol"], sort=False):
+        yield lines.entry(str(run), str(protocol)), rows
+
+
+def _points(entry: Entry, rows: pd.DataFrame, x: _Axis, column: str) -> tuple[list[_Point], bool]:
+    """The points of a line, and whether some seeds went further; as those of ``fedsim plot``."""
+    known = rows[rows[column].abs() < math.inf]
+    if known.empty:
+        return [], False
+    scores = known.pivot(index="round", columns="seed", values=column)
+    reached = scores.notna().sum(axis=1)
+    complete = reached == reached.max()
+    scores = scores[complete]
+    across = known.groupby("round")[x.column].mean()[complete]
+    means = scores.mean(axis=1)
+    kept = kept_points(across, means)
+    values = scores.to_numpy()[kept]
+    points = [
+        _Point(entry, int(scores.index[place]), float(across.iloc[place]), float(means.iloc[place]), half, len(some))
+        for place, row in zip(kept, values, strict=True)
+        for some in [row[~np.isnan(row)].tolist()]
+        for half in [half_width(some)]
+    ]
+    return points, bool((~complete).any())
+
+
+def _chart(points: Sequence[_Point], entries: Sequence[Entry], x: _Axis, label: str, most: float) -> alt.LayerChart:
+    # A parameter `hidden` holds the lines that the reader has switched off; the page sets it in all charts at once.
+    hidden = alt.param(name="hidden", value=[])
+    across = alt.Scale(type="log" if x.logarithmic else "linear", nice=not x.logarithmic, zero=False)
+    x_axis = alt.Axis(title=x.title, tickCount=6, tickMinStep=1 if x.column == "round" else alt.Undefined)
+    base = alt.Chart(data(_rows(points, x, most))).transform_filter("indexof(hidden, datum.line) < 0")
+    base = base.encode(
+        x=alt.X("x:Q", scale=across, axis=x_axis),
+        color=alt.Color("line:N", scale=colours(entries), legend=None),
+    )
+    up = alt.Y("mean:Q", scale=alt.Scale(zero=False), axis=alt.Axis(title=label, tickCount=6))
+    band = base.mark_area(opacity=0.16, interpolate="linear").encode(y="low:Q", y2="high:Q")
+    line = base.mark_line(strokeWidth=2).encode(
+        y=up, strokeDash=alt.StrokeDash("line:N", scale=dashes(entries), legend=None)
+    )
+    near = alt.selection_point(
+        name="near", nearest=True, on="pointerover", clear="pointerout", encodings=["x", "y"], empty=False
+    )
+    few = len(points) <= _SHOWN_POINTS * len(entries)
+    dots = base.mark_circle(opacity=1.0).encode(
+        y=up,
+        size=alt.condition(near, alt.value(90), alt.value(22 if few else 0)),
+        tooltip=[
+            alt.Tooltip("name:N", title="protocol"),
+            alt.Tooltip("round:Q", title="round", format=",d"),
+            *([] if x.column == "round" else [alt.Tooltip("x:Q", title=x.title, format=".4~g")]),
+            alt.Tooltip("mean:Q", title=label, format=".4~g"),
+            alt.Tooltip("half:N", title="95 % interval"),
+            alt.Tooltip("seeds:Q", title="seeds"),
+        ],
+    )
+    return alt.layer(band, line, dots.add_params(near)).add_params(hidden)
+
+
+def _rows(points: Sequence[_Point], x: _Axis, most: float) -> Iterator[Row]:
+    for point in points:
+        known = not math.isnan(point.half)
+        yield {
+            "line": point.entry.line,
+            "name": point.entry.name,
+            "round": point.round,
+            "x": point.x / x.unit,
+            "mean": point.mean,
+            "low": max(0.0, point.mean - point.half) if known else None,
+            "high": min(most, point.mean + point.half) if known else None,
+            "half": f"± {number(point.half)}" if known else "none, of one seed",
+            "seeds": point.seeds,
+        }
+
+
+def _sheet(title: str, points: Sequence[_Point], x: _Axis, label: str) -> Sheet:
+    columns = {
+        "protocol": [point.entry.name for point in points],
+        "round": [f"{point.round:,}" for point in points],
+        **({} if x.column == "round" else {x.title: [number(point.x / x.unit) for point in points]}),
+        label: [with_half_width(point.mean, point.half) for point in points],
+        "seeds": [str(point.seeds) for point in points],
+    }
+    return Sheet(f"{title}: means over seeds, ± half of the 95 % interval", pd.DataFrame(columns))
+
+
+def _diverged(evaluated: pd.DataFrame, lines: Lines) -> Iterator[str]:
+    for entry, rows in _by_line(evaluated, lines):
+        seeds, lost = rows["seed"].nunique(), rows.loc[rows["loss"] == math.inf, "seed"].nunique()
+        if lost:
+            of_seeds = "" if seeds == 1 else f" on {lost} of {seeds} seeds"
+            yield f"{entry.name} diverged{of_seeds}: its loss became infinite, and its line ends before that."
