@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import altair as alt
 
-from fedsim.report.charts import NAMES, Row, data, specification
+from fedsim.report.charts import NAMES, Row, Spec, data, specification
 from fedsim.report.parts import apart
 from fedsim.viz.style import DARK
 
@@ -34,7 +34,7 @@ class Bar:
     """For what was not simulated."""
 
 
-def bar_chart(bars: Sequence[Bar], title: str, *, most: float = math.inf) -> dict[str, object]:
+def bar_chart(bars: Sequence[Bar], title: str, *, most: float = math.inf) -> Spec:
     """The specification: the *bars* from top to bottom over an axis with a *title*; whiskers end at 0 and at *most*."""
     labels = apart([bar.name for bar in bars], _LETTERS)
     rows, whiskers = list[Row](), list[Row]()
@@ -89,4 +89,4 @@ def bar_chart(bars: Sequence[Bar], title: str, *, most: float = math.inf) -> dic
         for colour, width in (("white", 4.0), (DARK, 1.4))  # a white edge, else unseen on a black bar
     ]
     ends = [base.mark_tick(color=DARK, height=9, thickness=1.4).encode(x=f"{end}:Q") for end in ("low", "high")]
-    return specification(alt.layer(drawn, *rules, *ends), rows=len(bars))
+    return specification(drawn, *rules, *ends, rows=len(bars))

@@ -1,7 +1,7 @@
 """What charts of a report have in common: one look, as wide as their place, and no text of a user but in the data.
 
-A field has a name of ours (``line``, ``x``, ``mean``), and a title says what we mean by it. What a user has named stands
-in rows of data: neither Vega-Lite nor Vega takes that for an expression, a field or a link.
+A field has a name of ours (``line``, ``x``, ``mean``), and a title says what we mean by it. What a user has named
+stands in rows of data: neither Vega-Lite nor Vega takes that for an expression, a field or a link.
 """
 
 from __future__ import annotations
@@ -15,9 +15,11 @@ import altair as alt
 from fedsim.report.parts import Entry
 from fedsim.viz.style import DARK, GREY
 
-__all__ = ["NAMES", "Row", "colours", "dashes", "data", "specification"]
+__all__ = ["NAMES", "Row", "Spec", "colours", "dashes", "data", "not_hidden", "specification"]
 
 Row: TypeAlias = Mapping[str, str | float | None]
+Spec: TypeAlias = dict[str, Any]
+"""A Vega-Lite specification."""
 NAMES = alt.Axis(
     title=None, labelExpr="split(datum.label, '\\n')", labelLimit=170, ticks=False, domain=False, labelPadding=6
 )
@@ -43,21 +45,33 @@ def dashes(entries: Sequence[Entry]) -> alt.Scale:
     return alt.Scale(domain=[entry.line for entry in entries], range=[list(entry.dashes) for entry in entries])
 
 
-def specification(chart: alt.Chart | alt.LayerChart, *, height: float | None = None, rows: int = 1) -> dict[str, Any]:
-    """The chart as Vega-Lite, checked against its schema: as wide as its place, and *height* or so many *rows* high."""
+def specification(*layers: alt.Chart, height: float | None = None, rows: int = 1, lines: bool = False) -> Spec:
+    """A chart of *layers*, checked against the schema: as wide as its place, and *height* or so many *rows* high.
+
+    If it has *lines* that can be hidden, it has a parameter ``hidden``: their numbers, which the page sets in all
+    charts at once. `not_hidden` makes a layer mind it.
+    """
+    chart = alt.LayerChart(layer=list(layers))
+    if lines:
+        chart = chart.add_params(alt.param(name="hidden", value=[]))
     sized = chart.properties(
         width="container",
         height=height or 26 + _ROW_HEIGHT * rows,
         autosize=alt.AutoSizeParams(type="fit-x", contains="padding"),
     )
     words = {"labelFont": _FONT, "titleFont": _FONT, "labelFontSize": 12, "titleFontSize": 12}
-    lines = {"gridColor": _GRID, "domainColor": _EDGE, "tickColor": _EDGE}
+    rules = {"gridColor": _GRID, "domainColor": _EDGE, "tickColor": _EDGE}
     texts = {"labelColor": DARK, "titleColor": DARK, "titleFontWeight": "normal", "titlePadding": 8}
     styled = sized.configure(font=_FONT, background="white", padding=2).configure_view(stroke=None)
-    styled = styled.configure_axis(**words, **lines, **texts, labelOverlap=True, labelSeparation=6)
+    styled = styled.configure_axis(**words, **rules, **texts, labelOverlap=True, labelSeparation=6)
     styled = styled.configure_legend(**words, labelColor=DARK, titleColor=GREY, orient="bottom")
-    found: dict[str, Any] = styled.to_dict()
+    found: Spec = styled.to_dict()
     return found
+
+
+def not_hidden(layer: alt.Chart) -> alt.Chart:
+    """The *layer* without the lines that the reader has switched off."""
+    return layer.transform_filter("indexof(hidden, datum.line) < 0")
 
 
 def _shortest(value: str | float | None) -> str | float | None:

@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
 
 import altair as alt
 import pandas as pd
 
 from fedsim.experiment.results import Results
+from fedsim.metrics.intervals import half_width
 from fedsim.report.bars import Bar, bar_chart
-from fedsim.report.charts import Row, colours, dashes, data, specification
+from fedsim.report.charts import Row, Spec, colours, dashes, data, not_hidden, specification
 from fedsim.report.lines import Lines
 from fedsim.report.parts import Entry, Picture, Section, Sheet
 from fedsim.report.thinning import kept_points
-from fedsim.metrics.intervals import half_width
 from fedsim.viz.human import scale, with_half_width
 from fedsim.viz.style import COLOURS
 
@@ -50,7 +49,8 @@ def device_classes(results: Results, run: str, lines: Lines, place: str) -> Sect
             rows.append({"device class": str(kind), "protocol": entry.name, "devices": devices, label: value})
         title = f"{label[0].upper()}{label[1:]}"
         caption = f"{title} in the whole run, {name}; the mean over the devices of a class."
-        sheet = Sheet(f"{title}: means over devices and seeds, ± half of the 95 % interval", pd.DataFrame(rows), names=2)
+        words = f"{title}: means over devices and seeds, ± half of the 95 % interval"
+        sheet = Sheet(words, pd.DataFrame(rows), names=2)
         spec = bar_chart(bars, f"{label}, {name}")
         pictures.append(Picture(f"class-{column.replace('_', '-')}{place}", title, caption, sheet, spec))
     words = "How the load is shared between classes of devices. The tables of the comparison have their accuracy."
@@ -75,8 +75,7 @@ def groups(results: Results, run: str, lines: Lines, place: str) -> Section | No
             found.append({"line": entry.line, "name": entry.name, "round": drawn, "number": number, "members": members})
             rows.append({"protocol": entry.name, "round": f"{drawn:,}", "groups": str(number), "members": members})
     chart = (
-        alt.Chart(data(found))
-        .transform_filter("indexof(hidden, datum.line) < 0")
+        not_hidden(alt.Chart(data(found)))
         .mark_line(interpolate="step-after", strokeWidth=2, point=alt.OverlayMarkDef(size=40))
         .encode(
             x=alt.X("round:Q", scale=alt.Scale(nice=False), axis=alt.Axis(title="round", tickMinStep=1, tickCount=6)),
@@ -90,7 +89,6 @@ def groups(results: Results, run: str, lines: Lines, place: str) -> Section | No
                 alt.Tooltip("members:N", title="members of a group"),
             ],
         )
-        .add_params(alt.param(name="hidden", value=[]))
     )
     seed = int(results.groups["seed"].min())
     picture = Picture(
@@ -98,7 +96,7 @@ def groups(results: Results, run: str, lines: Lines, place: str) -> Section | No
         "Groups over rounds",
         f"Groups, on seed {seed}; a mark is a round in which groups were formed.",
         Sheet(f"Groups, and how many members they have, on seed {seed}", pd.DataFrame(rows)),
-        specification(chart, height=_HEIGHT),
+        specification(chart, height=_HEIGHT, lines=True),
         legend=entries,
     )
     return Section(f"groups{place}", "Groups", "Into how many groups clients were put.", pictures=[picture])
@@ -122,7 +120,7 @@ def _confusions(results: Results, run: str, lines: Lines, place: str) -> Iterato
     sets = list(dict.fromkeys(table["test_set"]))
     for (test_set, protocol), rows in table.groupby(["test_set", "protocol"], sort=False):
         entry = lines.entry(run, str(protocol))
-        counts = rows.groupby(keys, sort=True, as_index=False)["count"].sum()
+        counts = pd.DataFrame(rows.groupby(keys, sort=True)["count"].sum()).reset_index()
         counts["share"] = counts["count"] / counts.groupby("true_index")["count"].transform("sum")
         of_set = f", test set: {test_set}" if len(sets) > 1 else ""
         title = f"{entry.name}{of_set}"
@@ -140,7 +138,7 @@ def _confusions(results: Results, run: str, lines: Lines, place: str) -> Iterato
         yield Picture(key, title, caption, sheet, _heat_map(counts))
 
 
-def _heat_map(counts: pd.DataFrame) -> dict[str, Any]:
+def _heat_map(counts: pd.DataFrame) -> Spec:
     order = pd.concat(
         [counts[[f"{which}_index", which]].set_axis(["number", "name"], axis=1) for which in ("true", "predicted")]
     )
@@ -151,7 +149,7 @@ def _heat_map(counts: pd.DataFrame) -> dict[str, Any]:
             counts["true"], counts["predicted"], counts["count"], counts["share"], strict=True
         )
     ]
-    shades = alt.Scale(domain=[0, 0.3, 0.7, 1], range=["#ffffff", "#9cc7e4", COLOURS[0], "#003a5c"])
+    shades = alt.Scale(domain=[0, 0.3, 0.7, 1], range=["#ffffff", "#9cc7e4", COLOURS[0], "#003a5c"], interpolate="rgb")
     across = alt.X(
         "column:N",
         scale=alt.Scale(domain=names),
@@ -175,4 +173,4 @@ def _heat_map(counts: pd.DataFrame) -> dict[str, Any]:
         text=alt.Text("share:Q", format=".2f"),
         color=alt.condition("datum.share > 0.45", alt.value("white"), alt.value("#33383e")),
     )
-    return specification(alt.layer(heat, text), height=height)
+    return specification(heat, text, height=height)

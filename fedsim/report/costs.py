@@ -60,8 +60,7 @@ def costs(summary: pd.DataFrame, rounds: pd.DataFrame, lines: Lines) -> Section:
     time = [("simulated time", "sim_time_s")]
     pictures.append(_bars("time", "Simulated time", "simulated time", summary, lines, time, "seconds"))
     ways = [("uplink", "uplink_bytes"), ("downlink", "downlink_bytes")]
-    words = "uplink (dark) and downlink (light) of all clients"
-    pictures.append(_bars("traffic", "Traffic of the clients", words, summary, lines, ways, "bytes"))
+    pictures.append(_bars("traffic", "Traffic of the clients", "sent and received", summary, lines, ways, "bytes"))
     if summary["energy_j"].notna().any():
         pictures.append(_bars("energy", "Energy", "energy", summary, lines, [("energy", "energy_j")], "joules"))
     whiskers = " A whisker is the 95 % interval of the mean over seeds." if rounds["seed"].nunique() > 1 else ""
@@ -94,7 +93,8 @@ def _bars(
         each = {what: "" if math.isnan(mean) else number(mean) for (what, _), mean in zip(parts, means, strict=True)}
         rows.append({"protocol": whose, **(each if len(parts) > 1 else {}), shown: value, "seeds": str(len(seeds))})
     sheet = Sheet(f"{title}: means over seeds, ± half of the 95 % interval", pd.DataFrame(rows))
-    caption = f"{shown[0].upper()}{shown[1:]}; the mean over seeds stands below each name."
+    dark = f"; {parts[0][0]} is dark, {parts[1][0]} light" if len(parts) > 1 else ""
+    caption = f"{shown[0].upper()}{shown[1:]}{dark}. The mean over seeds stands below each name."
     return Picture(f"{key}-by-protocol", title, caption, sheet, bar_chart(bars, shown, most=most))
 
 

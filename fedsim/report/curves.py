@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from fedsim.metrics.intervals import half_width
-from fedsim.report.charts import Row, colours, dashes, data, specification
+from fedsim.report.charts import Row, Spec, colours, dashes, data, not_hidden, specification
 from fedsim.report.lines import Lines
 from fedsim.report.parts import Entry, Picture, Section, Sheet
 from fedsim.report.thinning import MOST_POINTS, kept_points
@@ -44,14 +44,17 @@ def curves(rounds: pd.DataFrame, lines: Lines) -> Section | None:
 class _Axis:
     column: str
     title: str
-    quantity: str = ""
+    words: str
     unit: float = 1.0
     logarithmic: bool = False
 
     @staticmethod
     def over(evaluated: pd.DataFrame, column: str, title: str, quantity: str) -> _Axis:
         unit, name = scale(quantity, evaluated[column].max())
-        return _Axis(column, f"{title}, {name}", quantity, unit, is_logarithmic(evaluated, column))
+        logarithmic = is_logarithmic(evaluated, column)
+        words = f"what is {title}" if quantity == "bytes" else title
+        end = ", logarithmic" if logarithmic else ""
+        return _Axis(column, f"{title}, {name}", f"{words} (in {name}{end})", unit, logarithmic)
 
 
 @dataclass(frozen=True)
@@ -69,7 +72,7 @@ def _of(evaluated: pd.DataFrame, lines: Lines, run: str | None) -> Iterator[Pict
     score = score_of(evaluated)
     time = _Axis.over(evaluated, "sim_time_s", "simulated time", "seconds")
     traffic = _Axis.over(evaluated, "transfer_bytes", "sent and received by all clients", "bytes")
-    rounds = _Axis("round", "round")
+    rounds = _Axis("round", "round", "rounds")
     shown = evaluated if run is None else evaluated[runs_of(evaluated) == run]
     place = "" if run is None else f"-{lines.series.runs.index(run) + 1}"
     of_run = "" if run is None else f", {run}"
@@ -88,14 +91,14 @@ def _picture(key: str, title: str, table: pd.DataFrame, x: _Axis, column: str, l
     points = [point for _, kept, _ in found for point in kept]
     entries = [entry for entry, kept, _ in found if kept]
     most = 1.0 if column == "accuracy" else math.inf
-    words = [f"{label[0].upper()}{label[1:]}, by {x.title}{' (logarithmic)' if x.logarithmic else ''}."]
+    words = [f"{label[0].upper()}{label[1:]} over {x.words}."]
     if most == 1.0 and any(point.mean + point.half > most or point.mean < point.half for point in points):
         words.append("Bands end at 0 and at 1, which no accuracy exceeds.")
     if any(cut for _, _, cut in found):
         words.append("A line ends at the last round that all of its seeds reached.")
     if any(len(kept) == MOST_POINTS for _, kept, _ in found):
         words.append(f"Longer lines are thinned to {MOST_POINTS:,} points each; peaks stay (largest triangles).")
-    spec = specification(_chart(points, entries, x, label, most), height=_HEIGHT)
+    spec = _chart(points, entries, x, label, most)
     return Picture(key, title, " ".join(words), _sheet(title, points, x, label), spec, legend=entries)
 
 
@@ -126,12 +129,10 @@ def _points(entry: Entry, rows: pd.DataFrame, x: _Axis, column: str) -> tuple[li
     return points, bool((~complete).any())
 
 
-def _chart(points: Sequence[_Point], entries: Sequence[Entry], x: _Axis, label: str, most: float) -> alt.LayerChart:
-    # A parameter `hidden` holds the lines that the reader has switched off; the page sets it in all charts at once.
-    hidden = alt.param(name="hidden", value=[])
+def _chart(points: Sequence[_Point], entries: Sequence[Entry], x: _Axis, label: str, most: float) -> Spec:
     across = alt.Scale(type="log" if x.logarithmic else "linear", nice=not x.logarithmic, zero=False)
     x_axis = alt.Axis(title=x.title, tickCount=6, tickMinStep=1 if x.column == "round" else alt.Undefined)
-    base = alt.Chart(data(_rows(points, x, most))).transform_filter("indexof(hidden, datum.line) < 0")
+    base = not_hidden(alt.Chart(data(_rows(points, x, most))))
     base = base.encode(
         x=alt.X("x:Q", scale=across, axis=x_axis),
         color=alt.Color("line:N", scale=colours(entries), legend=None),
@@ -157,7 +158,7 @@ def _chart(points: Sequence[_Point], entries: Sequence[Entry], x: _Axis, label: 
             alt.Tooltip("seeds:Q", title="seeds"),
         ],
     )
-    return alt.layer(band, line, dots.add_params(near)).add_params(hidden)
+    return specification(band, line, dots.add_params(near), height=_HEIGHT, lines=True)
 
 
 def _rows(points: Sequence[_Point], x: _Axis, most: float) -> Iterator[Row]:

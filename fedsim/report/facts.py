@@ -43,7 +43,7 @@ def _counted(manifest: Mapping[str, Any], written: Mapping[str, Any]) -> _Facts:
     protocols = list(dict.fromkeys(str(run["protocol"]) for run in manifest["runs"]))
     if protocols:
         yield "protocols", ", ".join(protocols)
-    seeds = list(dict.fromkeys(str(run["seed"]) for run in manifest["runs"])) or list(map(str, manifest.get("seeds", [])))
+    seeds = list(dict.fromkeys(str(run["seed"]) for run in manifest["runs"]))
     if seeds:
         yield "seeds", ", ".join(seeds)
     if isinstance(manifest.get("clients"), int):

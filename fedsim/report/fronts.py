@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 
 import altair as alt
 import pandas as pd
 
 from fedsim.metrics.pareto import pareto_front
-from fedsim.report.charts import Row, colours, data, specification
+from fedsim.report.charts import Row, Spec, colours, data, not_hidden, specification
 from fedsim.report.lines import Lines
 from fedsim.report.parts import Entry, Picture, Section, Sheet
 from fedsim.viz.figures import Score, score_of
@@ -47,7 +48,7 @@ def _picture(means: pd.DataFrame, score: Score, lines: Lines, column: str, label
     on_front = pareto_front(means[[score.column, column]].to_numpy(), (larger, False))
     found = [
         (lines.entry(str(run), str(protocol)), float(row[score.column]), float(row[column]) / unit, bool(front))
-        for ((run, protocol), row), front in zip(means.iterrows(), on_front, strict=True)
+        for (run, protocol), row, front in zip(means.index.to_list(), means.to_dict("records"), on_front, strict=True)
     ]
     title = f"{score.title} against {'simulated time' if quantity == 'seconds' else 'traffic'}"
     shown = f"{label}, {name}"
@@ -61,9 +62,9 @@ def _picture(means: pd.DataFrame, score: Score, lines: Lines, column: str, label
     )
     better = "Better is up and to the left" if larger else "Better is down and to the left"
     caption = f"{better}. Full marks, joined by a line, are the front; hollow ones are beaten."
-    entries = [entry for entry, *_ in found]
+    entries = [replace(entry, dashes=()) for entry, *_ in found]
     rows = list(_rows(found))
-    spec = specification(_chart(rows, entries, shown, score.label), height=_HEIGHT)
+    spec = _chart(rows, entries, shown, score.label)
     key = "front-of-time" if quantity == "seconds" else "front-of-traffic"
     return Picture(key, title, caption, Sheet(f"{title}: means over seeds", cells), spec, legend=entries)
 
@@ -80,22 +81,24 @@ def _rows(found: list[tuple[Entry, float, float, bool]]) -> Iterator[Row]:
         }
 
 
-def _chart(rows: list[Row], entries: list[Entry], x: str, y: str) -> alt.LayerChart:
-    hidden = alt.param(name="hidden", value=[])
+def _chart(rows: list[Row], entries: list[Entry], x: str, y: str) -> Spec:
     across = alt.X("x:Q", scale=alt.Scale(zero=False, padding=20), axis=alt.Axis(title=x, tickCount=6))
     up = alt.Y("y:Q", scale=alt.Scale(zero=False, padding=20), axis=alt.Axis(title=y, tickCount=6))
     base = alt.Chart(data(rows)).encode(x=across, y=up)
     front = base.transform_filter("datum.filled == 1").mark_line(color="#9aa1a9", strokeWidth=1.2, interpolate="linear")
-    shown = base.transform_filter("indexof(hidden, datum.line) < 0")
-    dots = shown.mark_point(size=130, strokeWidth=2.2, opacity=1).encode(
-        color=alt.Color("line:N", scale=colours(entries), legend=None),
-        fill=alt.Color("line:N", scale=colours(entries), legend=None),
-        fillOpacity=alt.FillOpacity("filled:Q", scale=None),
-        tooltip=[
-            alt.Tooltip("name:N", title="protocol"),
-            alt.Tooltip("x:Q", title=x, format=".4~g"),
-            alt.Tooltip("y:Q", title=y, format=".4~g"),
-            alt.Tooltip("front:N", title="on the front"),
-        ],
+    dots = (
+        not_hidden(base)
+        .mark_point(size=130, strokeWidth=2.2, opacity=1)
+        .encode(
+            color=alt.Color("line:N", scale=colours(entries), legend=None),
+            fill=alt.Color("line:N", scale=colours(entries), legend=None),
+            fillOpacity=alt.FillOpacity("filled:Q", scale=None),
+            tooltip=[
+                alt.Tooltip("name:N", title="protocol"),
+                alt.Tooltip("x:Q", title=x, format=".4~g"),
+                alt.Tooltip("y:Q", title=y, format=".4~g"),
+                alt.Tooltip("front:N", title="on the front"),
+            ],
+        )
     )
-    return alt.layer(front, dots).add_params(hidden)
+    return specification(front, dots, height=_HEIGHT, lines=True)

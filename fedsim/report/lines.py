@@ -22,7 +22,7 @@ class Lines:
     """
 
     def __init__(self, summary: pd.DataFrame, rounds: pd.DataFrame) -> None:
-        whose = pd.concat([table[[*_RUN.intersection(table), "protocol"]] for table in (summary, rounds)])
+        whose: pd.DataFrame = pd.concat([summary, rounds])
         self.series = series_of(whose, looks(whose["protocol"].astype(str)))
         names = _unlike([self.series.name(*key) for key in self.series.looks])
         self._entries = {
@@ -37,9 +37,6 @@ class Lines:
     def of_run(self, run: str | None = None) -> list[Entry]:
         """All, or those of one run, in order."""
         return [entry for (whose, _), entry in self._entries.items() if run is None or whose == run]
-
-
-_RUN = pd.Index(["run"])
 
 
 def _unlike(names: Iterable[str]) -> list[str]:

@@ -76,12 +76,17 @@ def report_page(results: Sequence[Results]) -> str:
     from markupsafe import Markup
 
     sections = list(_sections(results))
-    libraries, ours = vl_convert.javascript_bundle().strip(), _resource("report.js").strip()
+    libraries: str = vl_convert.javascript_bundle().strip()  # type: ignore[call-arg]  # its stub has no defaults
+    ours = _resource("report.js").strip()
     if "</script" in libraries.lower() or "<!--" in libraries:
         raise RuntimeError("the libraries for charts cannot stand inside a page")
     names = run_names(results)
     environment = jinja2.Environment(
-        autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True, lstrip_blocks=True, keep_trailing_newline=True
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
     )
     return environment.from_string(_resource("report.html.jinja")).render(
         title=", ".join(names),

@@ -16,10 +16,10 @@ MOST_POINTS = 2_000
 
 
 def kept_points(x: npt.ArrayLike, y: npt.ArrayLike, most: int = MOST_POINTS) -> npt.NDArray[np.intp]:
-    """Which points of a line are kept, at *most* so many (three or more), in their order; the first and last always are.
+    """Which points of a line are kept, at *most* so many (three or more), in their order.
 
-    Between them are *most* - 2 buckets of points. Of each bucket stays the point that makes the largest triangle with
-    the point kept before and with the mean of the next bucket.
+    The first and the last are. Between them are *most* - 2 buckets of points. Of each bucket stays the point that makes
+    the largest triangle with the point kept before and with the mean of the next bucket.
 
     >>> kept_points(range(7), [0, 0, 9, 0, 0, -5, 0], most=4).tolist()
     [0, 2, 5, 6]
