@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 import altair as alt
 
-from fedsim.report.charts import NAMES, Row, Spec, data, specification
+from fedsim.report.charts import NAMES, Row, Spec, layer_of, specification
 from fedsim.report.parts import apart
 from fedsim.viz.style import DARK
 
@@ -65,7 +65,7 @@ def bar_chart(bars: Sequence[Bar], title: str, *, most: float = math.inf) -> Spe
     y = alt.Y("label:N", sort=order, axis=NAMES)
     across = alt.X("from:Q", scale=alt.Scale(zero=True), axis=alt.Axis(title=title, tickCount=5, grid=True))
     drawn = (
-        alt.Chart(data(rows))
+        layer_of("bars")
         .mark_bar(height={"band": 0.58})
         .encode(
             x=across,
@@ -82,11 +82,12 @@ def bar_chart(bars: Sequence[Bar], title: str, *, most: float = math.inf) -> Spe
         )
     )
     if not whiskers:
-        return specification(drawn, rows=len(bars))
-    base = alt.Chart(data(whiskers)).encode(y=y)
+        return specification(drawn, tables={"bars": rows}, bars=len(bars))
+    base = layer_of("whiskers").encode(y=y)
     rules = [
         base.mark_rule(color=colour, strokeWidth=width).encode(x=alt.X("low:Q", title=title), x2="high:Q")
         for colour, width in (("white", 4.0), (DARK, 1.4))  # a white edge, else unseen on a black bar
     ]
     ends = [base.mark_tick(color=DARK, height=9, thickness=1.4).encode(x=f"{end}:Q") for end in ("low", "high")]
-    return specification(drawn, *rules, *ends, rows=len(bars))
+    tables = {"bars": rows, "whiskers": whiskers}
+    return specification(drawn, *rules, *ends, tables=tables, bars=len(bars))

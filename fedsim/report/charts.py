@@ -15,7 +15,7 @@ import altair as alt
 from fedsim.report.parts import Entry
 from fedsim.viz.style import DARK, GREY
 
-__all__ = ["NAMES", "Row", "Spec", "colours", "dashes", "data", "not_hidden", "specification"]
+__all__ = ["NAMES", "Row", "Spec", "colours", "dashes", "layer_of", "not_hidden", "specification"]
 
 Row: TypeAlias = Mapping[str, str | float | None]
 Spec: TypeAlias = dict[str, Any]
@@ -27,36 +27,47 @@ NAMES = alt.Axis(
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
 _GRID, _EDGE = "#e4e7ea", "#c3c8ce"
 _DIGITS = 9
-_ROW_HEIGHT = 38
+_BAR_HEIGHT = 38
 
 
-def data(rows: Iterable[Row]) -> alt.InlineData:
-    """The *rows* of a chart, with nine digits of each number; what is not known is null."""
-    return alt.InlineData(values=[{key: _shortest(value) for key, value in row.items()} for row in rows])
+def layer_of(table: str) -> alt.Chart:
+    """A layer of a chart, of the rows that `specification` is given by this name."""
+    return alt.Chart(alt.NamedData(name=table))
 
 
 def colours(entries: Sequence[Entry]) -> alt.Scale:
     """The colour of each line, by its number."""
-    return alt.Scale(domain=[entry.line for entry in entries], range=[entry.colour for entry in entries])
+    return alt.Scale(domain=_numbers(entries), range=[entry.colour for entry in entries])
 
 
 def dashes(entries: Sequence[Entry]) -> alt.Scale:
     """The dashes of each line, by its number."""
-    return alt.Scale(domain=[entry.line for entry in entries], range=[list(entry.dashes) for entry in entries])
+    return alt.Scale(domain=_numbers(entries), range=[list(entry.dashes) for entry in entries])
 
 
-def specification(*layers: alt.Chart, height: float | None = None, rows: int = 1, lines: bool = False) -> Spec:
-    """A chart of *layers*, checked against the schema: as wide as its place, and *height* or so many *rows* high.
+def _numbers(entries: Sequence[Entry]) -> list[int]:
+    return [entry.line for entry in entries if entry.line is not None]
 
-    If it has *lines* that can be hidden, it has a parameter ``hidden``: their numbers, which the page sets in all
-    charts at once. `not_hidden` makes a layer mind it.
+
+def specification(
+    *layers: alt.Chart,
+    tables: Mapping[str, Iterable[Row]],
+    height: float | None = None,
+    bars: int = 1,
+    lines: bool = False,
+) -> Spec:
+    """A chart of *layers*, checked against the schema: as wide as its place, and *height* or so many *bars* high.
+
+    The rows of *tables* have nine digits of each number, and null where it is not finite. If the chart has *lines* that
+    can be hidden, it has a parameter ``hidden``: their numbers, which the page sets in all charts at once.
+    `not_hidden` makes a layer mind it.
     """
     chart = alt.LayerChart(layer=list(layers))
     if lines:
         chart = chart.add_params(alt.param(name="hidden", value=[]))
     sized = chart.properties(
         width="container",
-        height=height or 26 + _ROW_HEIGHT * rows,
+        height=height or 26 + _BAR_HEIGHT * bars,
         autosize=alt.AutoSizeParams(type="fit-x", contains="padding"),
     )
     words = {"labelFont": _FONT, "titleFont": _FONT, "labelFontSize": 12, "titleFontSize": 12}
@@ -65,8 +76,9 @@ def specification(*layers: alt.Chart, height: float | None = None, rows: int = 1
     styled = sized.configure(font=_FONT, background="white", padding=2).configure_view(stroke=None)
     styled = styled.configure_axis(**words, **rules, **texts, labelOverlap=True, labelSeparation=6)
     styled = styled.configure_legend(**words, labelColor=DARK, titleColor=GREY, orient="bottom")
-    found: Spec = styled.to_dict()
-    return found
+    # Altair would copy and check the rows many times.
+    rows = {name: [{key: _shortest(value) for key, value in row.items()} for row in tables[name]] for name in tables}
+    return {**styled.to_dict(), "datasets": rows}
 
 
 def not_hidden(layer: alt.Chart) -> alt.Chart:

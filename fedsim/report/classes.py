@@ -10,7 +10,7 @@ import pandas as pd
 from fedsim.experiment.results import Results
 from fedsim.metrics.intervals import half_width
 from fedsim.report.bars import Bar, bar_chart
-from fedsim.report.charts import Row, Spec, colours, dashes, data, not_hidden, specification
+from fedsim.report.charts import Row, Spec, colours, dashes, layer_of, not_hidden, specification
 from fedsim.report.lines import Lines
 from fedsim.report.parts import Entry, Picture, Section, Sheet
 from fedsim.report.thinning import kept_points
@@ -75,7 +75,7 @@ def groups(results: Results, run: str, lines: Lines, place: str) -> Section | No
             found.append({"line": entry.line, "name": entry.name, "round": drawn, "number": number, "members": members})
             rows.append({"protocol": entry.name, "round": f"{drawn:,}", "groups": str(number), "members": members})
     chart = (
-        not_hidden(alt.Chart(data(found)))
+        not_hidden(layer_of("groups"))
         .mark_line(interpolate="step-after", strokeWidth=2, point=alt.OverlayMarkDef(size=40))
         .encode(
             x=alt.X("round:Q", scale=alt.Scale(nice=False), axis=alt.Axis(title="round", tickMinStep=1, tickCount=6)),
@@ -96,7 +96,7 @@ def groups(results: Results, run: str, lines: Lines, place: str) -> Section | No
         "Groups over rounds",
         f"Groups, on seed {seed}; a mark is a round in which groups were formed.",
         Sheet(f"Groups, and how many members they have, on seed {seed}", pd.DataFrame(rows)),
-        specification(chart, height=_HEIGHT, lines=True),
+        specification(chart, tables={"groups": found}, height=_HEIGHT, lines=True),
         legend=entries,
     )
     return Section(f"groups{place}", "Groups", "Into how many groups clients were put.", pictures=[picture])
@@ -134,7 +134,7 @@ def _confusions(results: Results, run: str, lines: Lines, place: str) -> Iterato
         )
         sheet = Sheet(f"{title}: samples by true and predicted class", cells, names=2)
         caption = "Share of the true class, from 0 (white) to 1 (dark)."
-        key = f"confusion-{sets.index(str(test_set)) + 1}-{entry.line + 1}{place}"
+        key = f"confusion-{sets.index(str(test_set)) + 1}-{lines.of_run().index(entry) + 1}{place}"
         yield Picture(key, title, caption, sheet, _heat_map(counts))
 
 
@@ -156,7 +156,7 @@ def _heat_map(counts: pd.DataFrame) -> Spec:
         axis=alt.Axis(title="predicted class", labelAngle=-90, labelLimit=90, ticks=False, orient="top"),
     )
     down = alt.Y("row:N", scale=alt.Scale(domain=names), axis=alt.Axis(title="true class", labelLimit=110, ticks=False))
-    base = alt.Chart(data(rows)).encode(x=across, y=down)
+    base = layer_of("cells").encode(x=across, y=down)
     heat = base.mark_rect(stroke="#e4e7ea", strokeWidth=0.4).encode(
         color=alt.Color("share:Q", scale=shades, legend=None),
         tooltip=[
@@ -168,9 +168,9 @@ def _heat_map(counts: pd.DataFrame) -> Spec:
     )
     height = min(560, max(150, 26 * len(names)))
     if len(names) > _NUMBERED:
-        return specification(heat, height=height)
+        return specification(heat, tables={"cells": rows}, height=height)
     text = base.mark_text(fontSize=11).encode(
         text=alt.Text("share:Q", format=".2f"),
         color=alt.condition("datum.share > 0.45", alt.value("white"), alt.value("#33383e")),
     )
-    return specification(heat, text, height=height)
+    return specification(heat, text, tables={"cells": rows}, height=height)

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from fedsim.metrics.intervals import half_width
-from fedsim.report.charts import Row, Spec, colours, dashes, data, not_hidden, specification
+from fedsim.report.charts import Row, Spec, colours, dashes, layer_of, not_hidden, specification
 from fedsim.report.lines import Lines
 from fedsim.report.parts import Entry, Picture, Section, Sheet
 from fedsim.report.thinning import MOST_POINTS, kept_points
@@ -132,7 +132,7 @@ def _points(entry: Entry, rows: pd.DataFrame, x: _Axis, column: str) -> tuple[li
 def _chart(points: Sequence[_Point], entries: Sequence[Entry], x: _Axis, label: str, most: float) -> Spec:
     across = alt.Scale(type="log" if x.logarithmic else "linear", nice=not x.logarithmic, zero=False)
     x_axis = alt.Axis(title=x.title, tickCount=6, tickMinStep=1 if x.column == "round" else alt.Undefined)
-    base = not_hidden(alt.Chart(data(_rows(points, x, most))))
+    base = not_hidden(layer_of("points"))
     base = base.encode(
         x=alt.X("x:Q", scale=across, axis=x_axis),
         color=alt.Color("line:N", scale=colours(entries), legend=None),
@@ -158,7 +158,8 @@ def _chart(points: Sequence[_Point], entries: Sequence[Entry], x: _Axis, label: 
             alt.Tooltip("seeds:Q", title="seeds"),
         ],
     )
-    return specification(band, line, dots.add_params(near), height=_HEIGHT, lines=True)
+    tables = {"points": _rows(points, x, most)}
+    return specification(band, line, dots.add_params(near), tables=tables, height=_HEIGHT, lines=True)
 
 
 def _rows(points: Sequence[_Point], x: _Axis, most: float) -> Iterator[Row]:

@@ -10,7 +10,7 @@ import altair as alt
 import pandas as pd
 
 from fedsim.metrics.pareto import pareto_front
-from fedsim.report.charts import Row, Spec, colours, data, not_hidden, specification
+from fedsim.report.charts import Row, Spec, colours, layer_of, not_hidden, specification
 from fedsim.report.lines import Lines
 from fedsim.report.parts import Entry, Picture, Section, Sheet
 from fedsim.viz.figures import Score, score_of
@@ -84,7 +84,7 @@ def _rows(found: list[tuple[Entry, float, float, bool]]) -> Iterator[Row]:
 def _chart(rows: list[Row], entries: list[Entry], x: str, y: str) -> Spec:
     across = alt.X("x:Q", scale=alt.Scale(zero=False, padding=20), axis=alt.Axis(title=x, tickCount=6))
     up = alt.Y("y:Q", scale=alt.Scale(zero=False, padding=20), axis=alt.Axis(title=y, tickCount=6))
-    base = alt.Chart(data(rows)).encode(x=across, y=up)
+    base = layer_of("points").encode(x=across, y=up)
     front = base.transform_filter("datum.filled == 1").mark_line(color="#9aa1a9", strokeWidth=1.2, interpolate="linear")
     dots = (
         not_hidden(base)
@@ -101,4 +101,4 @@ def _chart(rows: list[Row], entries: list[Entry], x: str, y: str) -> Spec:
             ],
         )
     )
-    return specification(front, dots, height=_HEIGHT, lines=True)
+    return specification(front, dots, tables={"points": rows}, height=_HEIGHT, lines=True)

@@ -12,7 +12,7 @@ import pandas as pd
 
 from fedsim.errors import UserError
 from fedsim.experiment.results import Results
-from fedsim.report.charts import NAMES, Row, Spec, colours, data, not_hidden, specification
+from fedsim.report.charts import NAMES, Row, Spec, colours, layer_of, not_hidden, specification
 from fedsim.report.drawing import drawing_of
 from fedsim.report.lines import Lines
 from fedsim.report.parts import Entry, Picture, Section, Sheet, apart
@@ -98,12 +98,12 @@ def _chart(
     every = list(entries.values())
     order = alt.EncodingSortField(field="place", op="min", order="ascending")
     chart = (
-        not_hidden(alt.Chart(data(rows)))
+        not_hidden(layer_of("channels"))
         .mark_bar()
         .encode(
             x=alt.X("value:Q", axis=alt.Axis(title=label, tickCount=5)),
             y=alt.Y("label:N", sort=order, axis=NAMES),
-            yOffset=alt.YOffset("line:N", sort=[entry.line for entry in every]),
+            yOffset=alt.YOffset("line:N", sort="ascending"),
             color=alt.Color("line:N", scale=colours(every), legend=None),
             tooltip=[
                 alt.Tooltip("channel:N", title="channel"),
@@ -112,7 +112,8 @@ def _chart(
             ],
         )
     )
-    return specification(chart, height=max(180, len(channels) * max(34, 9 * len(every) + 8)), lines=True)
+    height = max(180, len(channels) * max(34, 9 * len(every) + 8))
+    return specification(chart, tables={"channels": rows}, height=height, lines=True)
 
 
 def _drawn(results: Results, means: pd.DataFrame, place: str) -> Picture:

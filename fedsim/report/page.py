@@ -19,7 +19,7 @@ from fedsim.experiment.compare import run_names
 from fedsim.experiment.figures import together
 from fedsim.experiment.results import Results
 from fedsim.files import own_file_opener, why_no_folder, why_not_own_file, write_atomically
-from fedsim.report.libraries import need_libraries
+from fedsim.report.libraries import chart_libraries, need_libraries
 from fedsim.report.parts import Section
 from fedsim.scenario.scalars import printable
 from fedsim.viz.names import names_apart
@@ -72,14 +72,10 @@ def report_page(results: Sequence[Results]) -> str:
     """
     need_libraries()
     import jinja2
-    import vl_convert
     from markupsafe import Markup
 
     sections = list(_sections(results))
-    libraries: str = vl_convert.javascript_bundle().strip()  # type: ignore[call-arg]  # its stub has no defaults
-    ours = _resource("report.js").strip()
-    if "</script" in libraries.lower() or "<!--" in libraries:
-        raise RuntimeError("the libraries for charts cannot stand inside a page")
+    libraries, ours = chart_libraries(), _resource("report.js").strip()
     names = run_names(results)
     environment = jinja2.Environment(
         autoescape=True,

@@ -27,10 +27,10 @@ class Sheet:
 
 @dataclass(frozen=True)
 class Entry:
-    """A line of a chart, as its legend shows it."""
+    """A line of a chart, or a part of bars, as its legend shows it."""
 
-    line: int
-    """Its number in the data of all charts of the report."""
+    line: int | None
+    """Its number in the data of all charts of the report, by which it can be hidden; None of a part of bars."""
     name: str
     colour: str
     dashes: Sequence[float] = ()
@@ -51,7 +51,7 @@ class Picture:
     drawing: str = ""
     """Clean SVG (`fedsim.report.drawing`), where there is no *spec*."""
     legend: Sequence[Entry] = ()
-    """Of lines that can be hidden; none where the axes name everything."""
+    """None where the axes name everything."""
 
 
 @dataclass(frozen=True)
