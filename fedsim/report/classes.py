@@ -12,10 +12,10 @@ from fedsim.metrics.intervals import half_width
 from fedsim.report.bars import Bar, bar_chart
 from fedsim.report.charts import Row, Spec, colours, dashes, layer_of, not_hidden, specification
 from fedsim.report.lines import Lines
-from fedsim.report.parts import Entry, Picture, Section, Sheet
+from fedsim.report.parts import Entry, Picture, Section, Sheet, unlike
 from fedsim.report.thinning import kept_points
 from fedsim.viz.human import scale, with_half_width
-from fedsim.viz.style import COLOURS
+from fedsim.viz.style import COLOURS, DARK
 
 __all__ = ["confusion", "device_classes", "groups"]
 
@@ -139,38 +139,50 @@ def _confusions(results: Results, run: str, lines: Lines, place: str) -> Iterato
 
 
 def _heat_map(counts: pd.DataFrame) -> Spec:
-    order = pd.concat(
-        [counts[[f"{which}_index", which]].set_axis(["number", "name"], axis=1) for which in ("true", "predicted")]
-    )
-    names = order.drop_duplicates("number").sort_values("number")["name"].astype(str).tolist()
-    rows: list[Row] = [
-        {"row": str(true), "column": str(predicted), "count": int(count), "share": float(share)}
-        for true, predicted, count, share in zip(
-            counts["true"], counts["predicted"], counts["count"], counts["share"], strict=True
-        )
-    ]
+    rows = list(_cells(counts))
     shades = alt.Scale(domain=[0, 0.3, 0.7, 1], range=["#ffffff", "#9cc7e4", COLOURS[0], "#003a5c"], interpolate="rgb")
-    across = alt.X(
-        "column:N",
-        scale=alt.Scale(domain=names),
-        axis=alt.Axis(title="predicted class", labelAngle=-90, labelLimit=90, ticks=False, orient="top"),
+    axis = alt.Axis(title="predicted class", labelAngle=-90, labelLimit=90, ticks=False, orient="top")
+    across = alt.X("column:N", sort=alt.EncodingSortField(field="across", op="min"), axis=axis)
+    axis = alt.Axis(title="true class", labelLimit=110, ticks=False)
+    base = layer_of("cells").encode(
+        x=across, y=alt.Y("row:N", sort=alt.EncodingSortField(field="down", op="min"), axis=axis)
     )
-    down = alt.Y("row:N", scale=alt.Scale(domain=names), axis=alt.Axis(title="true class", labelLimit=110, ticks=False))
-    base = layer_of("cells").encode(x=across, y=down)
     heat = base.mark_rect(stroke="#e4e7ea", strokeWidth=0.4).encode(
         color=alt.Color("share:Q", scale=shades, legend=None),
         tooltip=[
             alt.Tooltip("row:N", title="true class"),
             alt.Tooltip("column:N", title="taken for"),
             alt.Tooltip("count:Q", title="samples", format=",d"),
-            alt.Tooltip("share:Q", title="share", format=".1%"),
+            alt.Tooltip("text:N", title="share"),
         ],
     )
+    names = {row["row"] for row in rows}
     height = min(560, max(150, 26 * len(names)))
     if len(names) > _NUMBERED:
         return specification(heat, tables={"cells": rows}, height=height)
-    text = base.mark_text(fontSize=11).encode(
+    text = base.transform_filter("datum.count > 0").mark_text(fontSize=11)
+    text = text.encode(
         text=alt.Text("share:Q", format=".2f"),
-        color=alt.condition("datum.share > 0.45", alt.value("white"), alt.value("#33383e")),
+        color=alt.condition("datum.share > 0.45", alt.value("white"), alt.value(DARK)),
     )
     return specification(heat, text, tables={"cells": rows}, height=height)
+
+
+def _cells(counts: pd.DataFrame) -> Iterator[Row]:
+    """What was counted, and the whole diagonal, so that each class is on both axes."""
+    named = [counts[[f"{which}_index", which]].set_axis(["number", "name"], axis=1) for which in ("true", "predicted")]
+    classes = pd.concat(named).drop_duplicates("number").sort_values("number")
+    names = dict(zip(classes["number"], unlike(classes["name"].astype(str)), strict=True))
+    found = {
+        (true, predicted): (count, share)
+        for true, predicted, count, share in zip(
+            counts["true_index"], counts["predicted_index"], counts["count"], counts["share"], strict=True
+        )
+    }
+    tested = {true for true, _ in found}
+    for down, across in dict.fromkeys([*((number, number) for number in names), *found]):
+        count, share = found.get((down, across), (0, 0.0))
+        yield {
+            **{"down": down, "across": across, "row": names[down], "column": names[across]},
+            **{"count": count, "share": share, "text": f"{share:.1%}" if down in tested else "no samples"},
+        }

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
 import pandas as pd
 
-from fedsim.report.parts import Entry
+from fedsim.report.parts import Entry, unlike
 from fedsim.viz.series import series_of
 from fedsim.viz.style import Line, looks
 
@@ -24,7 +22,7 @@ class Lines:
     def __init__(self, summary: pd.DataFrame, rounds: pd.DataFrame) -> None:
         whose: pd.DataFrame = pd.concat([summary, rounds])
         self.series = series_of(whose, looks(whose["protocol"].astype(str)))
-        names = _unlike([self.series.name(*key) for key in self.series.looks])
+        names = unlike([self.series.name(*key) for key in self.series.looks])
         self._entries = {
             key: Entry(number, name, look.colour, _DASHES[look.line])
             for number, (name, (key, look)) in enumerate(zip(names, self.series.looks.items(), strict=True))
@@ -37,15 +35,3 @@ class Lines:
     def of_run(self, run: str | None = None) -> list[Entry]:
         """All, or those of one run, in order."""
         return [entry for (whose, _), entry in self._entries.items() if run is None or whose == run]
-
-
-def _unlike(names: Iterable[str]) -> list[str]:
-    """The *names*, of which those that another one equals have a number: a protocol may be called as if it had a run.
-
-    >>> _unlike(["a", "b", "a"])
-    ['a', 'b', 'a (2)']
-    """
-    found: list[str] = []
-    for name in names:
-        found.append(name if name not in found else f"{name} ({found.count(name) + 1})")
-    return found

@@ -56,7 +56,7 @@ def check_place(path: Path) -> None:
     if kind:
         raise UserError(f"{shown} is {kind}; choose another place for the report with --out")
     if path.exists() and _MARK not in _beginning(path):
-        raise UserError(f"{shown} is there, and is no report of fedsim; choose another place with --out")
+        raise UserError(f"{shown} is there, and is no report of fedsim; choose another place for the report with --out")
 
 
 def _beginning(path: Path) -> bytes:

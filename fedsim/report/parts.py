@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
@@ -11,7 +11,7 @@ import pandas as pd
 
 from fedsim.viz.names import shortened
 
-__all__ = ["Entry", "Picture", "Section", "Sheet", "apart"]
+__all__ = ["Entry", "Picture", "Section", "Sheet", "apart", "unlike"]
 
 
 @dataclass(frozen=True)
@@ -88,3 +88,15 @@ def apart(names: Sequence[str], letters: int) -> dict[str, str]:
         numbered = (f"{text} ({number})" for number in count(2))
         shown[name] = text if text not in shown.values() else next(one for one in numbered if one not in shown.values())
     return shown
+
+
+def unlike(names: Iterable[str]) -> list[str]:
+    """The *names* in their order, of which those that an earlier one equals have a number.
+
+    >>> unlike(["a", "b", "a"])
+    ['a', 'b', 'a (2)']
+    """
+    found: list[str] = []
+    for name in names:
+        found.append(name if name not in found else f"{name} ({found.count(name) + 1})")
+    return found
