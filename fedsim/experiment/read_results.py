@@ -148,7 +148,7 @@ def _read_csv(file: BinaryIO) -> pd.DataFrame:
     content = file.read()
     if not content.endswith(b"\n"):
         raise ValueError("the last line has no end" if content else "it is empty")
-    names = dict.fromkeys(("protocol", "link", "true", "predicted"), str)
+    names = dict.fromkeys(("protocol", "link", "true", "predicted", "client"), str)
     table = pd.read_csv(io.BytesIO(content), dtype=names, keep_default_na=False, na_values=[""])
     if not isinstance(table.index, pd.RangeIndex):  # pandas takes what is beyond the header for names of rows
         raise ValueError("rows that are longer than the first")

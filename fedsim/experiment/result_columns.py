@@ -6,8 +6,22 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from fedsim.experiment.means_over_seeds import METRICS
+from fedsim.metrics.critical_path import PARTS
 
-__all__ = ["CONFUSION", "DEVICE_CLASSES", "GROUPS", "LINKS", "ROUNDS", "SUMMARY", "TRANSFERS", "Columns"]
+__all__ = [
+    "CONFUSION",
+    "CRITICAL_PATH",
+    "CRITICAL_PIECES",
+    "DEVICE_CLASSES",
+    "GROUPS",
+    "LINKS",
+    "LINK_LOADS",
+    "ROUNDS",
+    "STRAGGLERS",
+    "SUMMARY",
+    "TRANSFERS",
+    "Columns",
+]
 
 
 @dataclass(frozen=True)
@@ -76,5 +90,27 @@ CONFUSION = Columns(
     numbers=("true_index", "predicted_index", "count"),
     choices={"test_set": ("global", "clients", "unseen", "own")},
     has_rows=True,
+)
+CRITICAL_PATH = Columns(
+    text=("protocol",),
+    whole=("seed", "round"),
+    numbers=("start_s", "end_s", *(f"{part}_s" for part in PARTS)),
+)
+CRITICAL_PIECES = Columns(
+    text=("protocol", "part"),
+    whole=("seed", "round", "client_index"),
+    numbers=("start_s", "end_s"),
+    choices={"part": PARTS},
+)
+STRAGGLERS = Columns(
+    text=("protocol", "client"),
+    whole=("seed", "client_index", "rounds", "closed"),
+    numbers=("critical_s",),
+)
+LINK_LOADS = Columns(
+    text=("protocol", "link", "direction"),
+    whole=("seed",),
+    numbers=("start_s", "end_s", "utilisation", "mean_queue"),
+    choices={"direction": ("uplink", "downlink")},
 )
 GROUPS = Columns(text=("protocol", "client"), whole=("seed", "round", "group", "position"), numbers=())

@@ -15,6 +15,8 @@ import pyarrow.parquet as pq
 
 from fedsim.experiment.run_folder import RunFolder
 from fedsim.metrics.cost_models.settings import RunFacts
+from fedsim.metrics.critical_path import critical_paths
+from fedsim.metrics.link_loads import link_loads_table
 from fedsim.metrics.summary import event_row, formula_row
 from fedsim.metrics.tables import (
     confusion_table,
@@ -24,6 +26,7 @@ from fedsim.metrics.tables import (
     rounds_table,
     transfers_table,
 )
+from fedsim.metrics.where_time_goes import critical_path_table, pieces_table, stragglers_table
 from fedsim.protocols.protocol import Protocol
 from fedsim.protocols.world import Client, World
 from fedsim.scenario.chosen_metrics import chosen_metrics, counted_classes
@@ -35,7 +38,7 @@ __all__ = ["ResultTables", "stream_columns"]
 
 @dataclass
 class ResultTables:
-    """Rounds, transfers, links, groups, what was taken for what, and the summary of what has been run so far.
+    """Rounds, transfers, links, groups, where the time went, what was taken for what, and the summary, so far.
 
     Transfers are many, so they are not kept in memory: each run is appended to a file that gets its name when all are
     done, at the end of a ``with`` block.
@@ -45,6 +48,8 @@ class ResultTables:
     folder: RunFolder
     rounds: list[pd.DataFrame] = field(default_factory=list)
     links: list[pd.DataFrame] = field(default_factory=list)
+    times: dict[str, list[pd.DataFrame]] = field(default_factory=dict)
+    """Tables of where the time went, by file."""
     groups: list[pd.DataFrame] = field(default_factory=list)
     device_classes: list[pd.DataFrame] = field(default_factory=list)
     confusion: list[pd.DataFrame] = field(default_factory=list)
@@ -56,7 +61,8 @@ class ResultTables:
         """Measure a world in which *protocol* has ended; *more* are columns of its row in the summary."""
         evaluations = {done.number: done.metrics for done in world.loop.rounds_done}
         chosen = chosen_metrics(self.scenario.evaluate, world.dataset)
-        rounds = rounds_table(world.trace, evaluations, on=self.scenario.evaluate.on, chosen=chosen)
+        names = [client.name for client in world.clients]
+        rounds = rounds_table(world.trace, evaluations, on=self.scenario.evaluate.on, chosen=chosen, clients=names)
         in_flight = world.network.in_flight
         links = links_table(world.trace, in_flight, world.network.links, duration_s=world.env.now)
         first = {"protocol": protocol.title, "seed": seed}
@@ -64,7 +70,8 @@ class ResultTables:
         self.links.append(_with_columns(first, links))
         if last := [metrics for metrics in evaluations.values() if metrics][-1:]:
             self.confusion.append(_with_columns(first, confusion_table(last[0], counted_classes(world.dataset))))
-        names = [client.name for client in world.clients]
+        for name, table in _times(world, names).items():
+            self.times.setdefault(name, []).append(_with_columns(first, table))
         if len(world.trace.groups):
             self.groups.append(_with_columns(first, groups_table(world.trace, names)))
         if classes := world.loop.device_classes:
@@ -83,6 +90,8 @@ class ResultTables:
         self.folder.save_table("rounds.csv", rounds)
         self.folder.save_table("summary.csv", pd.DataFrame(self.summary))
         self.folder.save_table("links.csv", pd.concat(self.links, ignore_index=True))
+        for name, tables in self.times.items():
+            self.folder.save_table(name, pd.concat(tables, ignore_index=True))
         if self.groups:
             self.folder.save_table("groups.parquet", pd.concat(self.groups, ignore_index=True))
         if self.device_classes:
@@ -134,6 +143,18 @@ class ResultTables:
             )
             rows["formula"] = formula_row(event, self.scenario.formula.cost(facts))
         return [rows[accounting] for accounting in self.scenario.accounting]
+
+
+def _times(world: World, names: Sequence[str]) -> dict[str, pd.DataFrame]:
+    """By file: where the time went in *world*, whose clients have these *names*."""
+    trace, links = world.trace, world.network.links
+    pieces = critical_paths(trace)
+    return {
+        "critical_path.csv": critical_path_table(trace, pieces),
+        "critical_pieces.parquet": pieces_table(pieces, links, names),
+        "stragglers.csv": stragglers_table(trace, pieces, names),
+        "link_loads.csv": link_loads_table(trace, world.network.in_flight, links, duration_s=world.env.now),
+    }
 
 
 def _with_columns(first: dict[str, Any], table: pd.DataFrame) -> pd.DataFrame:

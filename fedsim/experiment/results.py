@@ -15,7 +15,19 @@ import pandas as pd
 from fedsim.errors import UserError, nearest
 from fedsim.experiment.at_work import why_busy
 from fedsim.experiment.read_results import AGAIN, read_manifest, read_table
-from fedsim.experiment.result_columns import CONFUSION, DEVICE_CLASSES, GROUPS, LINKS, ROUNDS, SUMMARY, TRANSFERS
+from fedsim.experiment.result_columns import (
+    CONFUSION,
+    CRITICAL_PATH,
+    CRITICAL_PIECES,
+    DEVICE_CLASSES,
+    GROUPS,
+    LINK_LOADS,
+    LINKS,
+    ROUNDS,
+    STRAGGLERS,
+    SUMMARY,
+    TRANSFERS,
+)
 from fedsim.experiment.shown_results import as_html, as_text
 from fedsim.experiment.trained_model import model_of_client, trained_model
 from fedsim.files import read_own_file
@@ -68,6 +80,29 @@ class Results:
     def links(self) -> pd.DataFrame:
         """A row for each protocol, seed, link and direction: bytes, utilisation, mean queue."""
         return read_table(self.folder / "links.csv", LINKS)
+
+    @cached_property
+    def critical_path(self) -> pd.DataFrame:
+        """A row for each protocol, seed and round: the seconds of each part of it, such as ``airtime_s``.
+
+        From ``start_s`` to ``end_s`` of the round the parts add up.
+        """
+        return read_table(self.folder / "critical_path.csv", CRITICAL_PATH)
+
+    @cached_property
+    def critical_pieces(self) -> pd.DataFrame:
+        """A row for each piece of each critical path: its part, when, whose and on which link; both may be empty."""
+        return read_table(self.folder / "critical_pieces.parquet", CRITICAL_PIECES)
+
+    @cached_property
+    def stragglers(self) -> pd.DataFrame:
+        """A row for each protocol, seed and client, the worst first: rounds that it closed, and its lateness."""
+        return read_table(self.folder / "stragglers.csv", STRAGGLERS)
+
+    @cached_property
+    def link_loads(self) -> pd.DataFrame:
+        """Utilisation and mean queue of the busiest links over time: a row for each part of the simulated time."""
+        return read_table(self.folder / "link_loads.csv", LINK_LOADS)
 
     @cached_property
     def groups(self) -> pd.DataFrame:

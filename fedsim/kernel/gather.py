@@ -32,6 +32,10 @@ class Gathered:
     """Journeys that ended in `Lost`."""
     late: list[Journey] = field(default_factory=list)
     """Journeys that are still under way."""
+    last: Journey | None = None
+    """The one whose end was waited for, as nothing else was after it; None where the deadline ended the waiting."""
+    since_s: float = 0.0
+    """When the last journey ended that was waited for; where none has, when the waiting began."""
 
 
 def at_the_end_of(env: Environment, delay_s: float, *, after: int = 0) -> Event:
@@ -99,6 +103,7 @@ class _Waiting:
         self.journeys = journeys
         self.wanted = wanted
         self.arrived = 0
+        self.since_s = done.env.now
         self.outcomes: dict[Journey, bool] = {}  # arrived or lost
 
     def ended(self, journey: Any) -> None:
@@ -115,10 +120,11 @@ class _Waiting:
             return
         self.outcomes[journey] = ok
         self.arrived += ok
+        self.since_s = self.done.env.now
         if self.arrived == self.wanted or len(self.outcomes) == len(self.journeys):
-            self.close()
+            self.close(last=journey)
 
-    def close(self, _: Event | None = None) -> None:
+    def close(self, _: Event | None = None, *, last: Journey | None = None) -> None:
         if self.done is None:
             return
         self.done.succeed(
@@ -126,6 +132,8 @@ class _Waiting:
                 [journey.value for journey in self.journeys if self.outcomes.get(journey) is True],
                 [journey for journey in self.journeys if self.outcomes.get(journey) is False],
                 [journey for journey in self.journeys if journey not in self.outcomes],
+                last,
+                self.since_s,
             )
         )
         self.close_unseen()

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-__all__ = ["Outcome", "Table", "Trace"]
+__all__ = ["AT_DEADLINE", "NOBODY", "Outcome", "Pause", "Table", "Trace"]
 
 
 class Outcome(IntEnum):
@@ -30,6 +30,24 @@ class Outcome(IntEnum):
     IN_FLIGHT = 3
     """The simulation ended first. Never in a trace; only in the tables made from it."""
 
+
+class Pause(IntEnum):
+    """Why time passed at a server although no message that it waited for was on its way."""
+
+    SERVER = 0
+    """The server itself was at work: it aggregated, chose or grouped devices, or trained."""
+    DEADLINE = 1
+    """What was still missing had not come by the deadline: the time since the last journey that had ended."""
+    SAMPLES = 2
+    """Samples had not been measured yet."""
+    OUTAGE = 3
+    """Nobody could be reached."""
+
+
+NOBODY = -1
+"""What closed a round that waited for nothing, or whose protocol does not say what it waited for."""
+AT_DEADLINE = -2
+"""What closed a round that waited until its deadline."""
 
 CODES = {"i8": "q", "i4": "i", "i1": "b", "f8": "d", "?": "?"}
 """The `struct` codes of numpy's types: rows are packed as numpy reads them, and cost no more memory than that."""
@@ -119,9 +137,18 @@ class Trace:
                 ("lost", "i4"),
                 ("late", "i4"),
                 ("hops", "i8"),  # rows of the table of hops when the round ended
+                ("closed_by", "i4"),  # the client that the cloud waited for last, `AT_DEADLINE` or `NOBODY`
             ]
         )
 
+        self.pauses = Table(
+            [
+                ("site", "i4"),  # where: the link of a base station's cell; -1: the cloud
+                ("kind", "i1"),
+                ("start_s", "f8"),
+                ("end_s", "f8"),
+            ]
+        )
         self.groups = Table(
             [
                 ("round", "i4"),  # in which they were drawn, formed anew or not
@@ -135,7 +162,13 @@ class Trace:
     @property
     def tables(self) -> dict[str, Table]:
         """The tables by name."""
-        return {"hops": self.hops, "work": self.work, "rounds": self.rounds, "groups": self.groups}
+        return {
+            "hops": self.hops,
+            "work": self.work,
+            "rounds": self.rounds,
+            "pauses": self.pauses,
+            "groups": self.groups,
+        }
 
     def digest(self) -> str:
         """A hash of every row of every table: equal traces, equal text."""

@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from fedsim.kernel.trace import Outcome, Trace
+from fedsim.kernel.trace import AT_DEADLINE, Outcome, Trace
 from fedsim.metrics.chosen import ChosenMetrics
 from fedsim.network.hop import Direction, Link
 from fedsim.network.transfer import Transfer
@@ -25,6 +25,9 @@ __all__ = [
     "links_table",
     "rounds_table",
     "transfers_table",
+    "unfinished_hops",
+    "ways_of",
+    "with_unfinished",
 ]
 
 Evaluations = Mapping[int, Mapping[str, Mapping[str, Any]]]
@@ -41,9 +44,18 @@ SPREAD = ("std", "min", "max")
 
 
 def rounds_table(
-    trace: Trace, evaluations: Evaluations, *, on: Sequence[str], chosen: ChosenMetrics = NOTHING_CHOSEN
+    trace: Trace,
+    evaluations: Evaluations,
+    *,
+    on: Sequence[str],
+    chosen: ChosenMetrics = NOTHING_CHOSEN,
+    clients: Sequence[str],
 ) -> pd.DataFrame:
-    """A row for each round. Metrics of the first test set of *on* have plain names, others end in the set's name."""
+    """A row for each round. Metrics of the first test set of *on* have plain names, others end in the set's name.
+
+    ``closed_by`` is the name of the client that was waited for last, "deadline", or empty; as a client may have any
+    name, ``closed_by_index`` tells them apart: its index, or a negative number as in the trace.
+    """
     rounds, hops = trace.rounds.array(), trace.hops
     put_bytes, access, up = hops.column("bytes"), hops.column("access"), hops.column("uplink")
     uplink = _sum_until(rounds["hops"], put_bytes * (access & up))
@@ -59,6 +71,8 @@ def rounds_table(
             "network_bytes": _sum_until(rounds["hops"], put_bytes),
             "energy_j": np.full(len(rounds), np.nan),
             **{name: rounds[name] for name in ("participants", "selected", "lost", "late")},
+            "closed_by": pd.Series([_closed_by(code, clients) for code in rounds["closed_by"].tolist()], dtype="str"),
+            "closed_by_index": rounds["closed_by"],
         }
     )
     score = _score(evaluations)
@@ -70,6 +84,10 @@ def rounds_table(
         columns = _metric_columns(of_set, ("accuracy", "loss", score, *spread), chosen)
         table = pd.concat([table, columns.add_suffix(ending)], axis="columns")
     return table
+
+
+def _closed_by(code: int, clients: Sequence[str]) -> str:
+    return clients[code] if code >= 0 else "deadline" if code == AT_DEADLINE else ""
 
 
 def _metric_columns(
@@ -132,8 +150,8 @@ def transfers_table(
     trace: Trace, in_flight: Sequence[Transfer], links: Sequence[Link], clients: Sequence[str]
 ) -> pd.DataFrame:
     """A row for each hop of each transfer, those last that were still in flight when the simulation ended."""
-    unfinished = _unfinished(trace, in_flight)
-    table = {name: _column(name, trace, unfinished) for name in trace.hops.dtype.names or ()}
+    unfinished = unfinished_hops(trace, in_flight)
+    table = {name: with_unfinished(name, trace, unfinished) for name in trace.hops.dtype.names or ()}
     return pd.DataFrame(
         {
             "transfer": table["transfer"],
@@ -177,11 +195,11 @@ def links_table(
     of transfers being sent) and ``mean_queue`` the mean number waiting to be sent, both over the whole simulation.
     Empty when it took no time.
     """
-    unfinished = _unfinished(trace, in_flight)
-    ways = _column("link", trace, unfinished) * 2 + ~_column("uplink", trace, unfinished)  # uplink first
+    unfinished = unfinished_hops(trace, in_flight)
+    ways = ways_of(trace, unfinished)
 
     def total(name: str) -> npt.NDArray[np.float64]:
-        sums = np.bincount(ways, _column(name, trace, unfinished), minlength=2 * len(links))
+        sums = np.bincount(ways, with_unfinished(name, trace, unfinished), minlength=2 * len(links))
         return np.asarray(sums, dtype=np.float64)
 
     duration = duration_s if duration_s > 0 else np.nan
@@ -198,7 +216,7 @@ def links_table(
     )
 
 
-def _unfinished(trace: Trace, in_flight: Sequence[Transfer]) -> npt.NDArray[np.void]:
+def unfinished_hops(trace: Trace, in_flight: Sequence[Transfer]) -> npt.NDArray[np.void]:
     """Rows like those of the trace for what is still under way."""
     rows = [
         (
@@ -212,7 +230,15 @@ def _unfinished(trace: Trace, in_flight: Sequence[Transfer]) -> npt.NDArray[np.v
     return np.array(rows, dtype=trace.hops.dtype)
 
 
-def _column(name: str, trace: Trace, unfinished: npt.NDArray[np.void]) -> npt.NDArray[Any]:
+def ways_of(trace: Trace, unfinished: npt.NDArray[np.void]) -> npt.NDArray[np.int64]:
+    """Of each hop, also the *unfinished* ones, twice its link, and one more where it leads down."""
+    links, up = (with_unfinished(name, trace, unfinished) for name in ("link", "uplink"))
+    ways: npt.NDArray[np.int64] = links * 2 + ~up
+    return ways
+
+
+def with_unfinished(name: str, trace: Trace, unfinished: npt.NDArray[np.void]) -> npt.NDArray[Any]:
+    """A column of the trace's hops, and then of the *unfinished* ones."""
     return np.concatenate([trace.hops.column(name), unfinished[name]])
 
 

@@ -70,9 +70,11 @@ class Backbone:
     large network send in no round. *shut* are all wires with an outage.
     """
 
-    __slots__ = ("_find", "_shut", "_station", "_towards", "_ways")
+    __slots__ = ("_find", "_shut", "_station", "_towards", "_ways", "cell")
 
-    def __init__(self, find: WayFinder, station: str, towards: Mapping[str, str], shut: Cuts) -> None:
+    def __init__(self, find: WayFinder, station: str, towards: Mapping[str, str], shut: Cuts, cell: int = -1) -> None:
+        self.cell = cell
+        """The index of the station's own cell among all links."""
         self._find = find
         self._station = station
         self._shut = shut

@@ -65,8 +65,8 @@ class Wires:
         for one, other, attributes in topology.infrastructure.edges(data=True):
             self._add_wire(one, other, attributes["rate_bps"], attributes["delay_s"])
         find = self._ways  # one method for all of them
-        for station in self.cells:
-            self._backbones[station] = Backbone(find, station, towards, self.shut)
+        for station, cell in self.cells.items():
+            self._backbones[station] = Backbone(find, station, towards, self.shut, cell.link.index)
         checked: set[int] = set()  # most cells share one radio
         for station, cell in self.cells.items():
             with self._about_radio(station):

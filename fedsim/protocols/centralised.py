@@ -12,7 +12,7 @@ from typing import Any, Literal
 from simpy import Event
 
 from fedsim.errors import UserError
-from fedsim.kernel.gather import gather
+from fedsim.kernel.trace import Pause
 from fedsim.learning.batches import POOL
 from fedsim.learning.learner import LocalTraining
 from fedsim.learning.objectives.plain import Plain
@@ -60,8 +60,8 @@ class Centralised(Protocol):
         everybody = len(world.clients)
         for round_number in world.loop.rounds():
             if round_number == 1:
-                yield gather(world.env, uploads)
-            yield world.env.timeout(world.cloud_seconds(samples, round_number))
+                yield from world.gather(uploads)
+            yield from world.pause(Pause.SERVER, world.cloud_seconds(samples, round_number))
             task = LocalTraining(round_number, POOL, round_number - 1, Plain())
             trained = world.learner.train(task, model, state={}, further={})
             model = trained.model

@@ -9,6 +9,7 @@ from typing import Any
 from simpy import Event
 
 from fedsim.data.captures import Capture
+from fedsim.kernel.trace import Pause
 from fedsim.learning.learner import Model, Trained
 from fedsim.learning.objectives.objective import Objective
 from fedsim.learning.rules.changes import weighted_change
@@ -129,7 +130,7 @@ class LayerServer(Site):
         """Make the next mean of each group of layers, of those of the *updates* that have it."""
         if not updates:
             return
-        yield self.world.env.timeout(self.world.cloud.aggregation_s)
+        yield from self.world.pause(Pause.SERVER, self.world.cloud.aggregation_s)
         clients = self.world.clients
         for group in self.sharing.groups:
             members = [update for update in updates if group in self.sharing.of(clients[update.sender].model)]

@@ -17,7 +17,7 @@ from pydantic import model_validator
 from simpy import Environment
 
 from fedsim.errors import UserError
-from fedsim.kernel.trace import Trace
+from fedsim.kernel.trace import NOBODY, Trace
 from fedsim.learning.divergence import diverged, why_it_ended
 from fedsim.learning.learner import Learner, LocalTraining, Model, OwnModel
 from fedsim.learning.objectives.plain import Plain
@@ -100,6 +100,8 @@ class RunLoop:
         """Asks for each client's own model."""
         self.device_classes: Sequence[str] = ()
         """Of each client, where there are several."""
+        self.closed_by = NOBODY
+        """What the cloud waited for last in this round: a client's index, `AT_DEADLINE` or `NOBODY`."""
         self.cut_short: str | None = None
         """Why the run ended before its time; None when it did not."""
         self._env = env
@@ -117,7 +119,7 @@ class RunLoop:
         """Round numbers from 1, until the run is over. Each must end with `finish_round`."""
         while not self._over:
             self._check_that_the_end_comes_nearer()
-            self._start_s = self._env.now
+            self._start_s, self.closed_by = self._env.now, NOBODY
             yield len(self.rounds_done) + 1
 
     def finish_round(
@@ -130,16 +132,20 @@ class RunLoop:
         participants: int,
         lost: int = 0,
         late: int = 0,
+        closed_by: int | None = None,
     ) -> None:
         """The round ends now, with *model*. Evaluates it if it is its turn, and decides whether the run is over.
 
-        Where device classes have models of their own, *further* are those, by their tables' digests.
+        Where device classes have models of their own, *further* are those, by their tables' digests. *closed_by* is the
+        index of the client that the round waited for last; a `Site` that collects journeys knows it by itself.
         """
         traffic = self._network.access_bytes
         number = len(self.rounds_done) + 1
         self._check_the_clock(number)
         hops = len(self._trace.hops)
-        self._trace.rounds.append((number, self._start_s, self._env.now, selected, participants, lost, late, hops))
+        closed_by = self.closed_by if closed_by is None else closed_by
+        counts = (selected, participants, lost, late, hops, closed_by)
+        self._trace.rounds.append((number, self._start_s, self._env.now, *counts))
         done = Round(number, self._env.now, traffic[Direction.UPLINK], traffic[Direction.DOWNLINK], participants)
         self.rounds_done.append(done)
         self.model = model

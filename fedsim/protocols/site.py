@@ -12,7 +12,8 @@ from typing import Any
 
 from simpy import Event
 
-from fedsim.kernel.gather import Gathered, Journey, gather, give_up
+from fedsim.kernel.gather import Gathered, Journey, give_up
+from fedsim.kernel.trace import NOBODY, Pause
 from fedsim.kernel.trip import Lost, Trip
 from fedsim.learning.codecs.codec import Codec
 from fedsim.learning.graph import Handle
@@ -59,6 +60,8 @@ class Site:
         self._rule = rule
         if rule is not None:
             self.state = rule.begin(world.learner, self.state, self.table)
+        self.closed_by = NOBODY
+        """Whom it has waited for last (`fedsim.protocols.world.World.closed_by`)."""
         self.version = 0
         """How many models it has made."""
         self._report_beside = 0.0
@@ -162,12 +165,14 @@ class Site:
 
         Then the *gate* closes, and what is late is given up, if the scenario says so, before this goes on.
         """
-        gathered: Gathered = yield gather(self.world.env, trips, deadline_s=deadline_s, count=count)
+        world, at = self.world, self.backbone
+        gathered = yield from world.gather(trips, count=count, deadline_s=deadline_s, at=at)
+        self.closed_by = world.closed_by(gathered)
         if gate is not None:
             gate.open = False
-        if self.world.cancel_late:
+        if world.cancel_late:
             give_up(gathered.late, "its round is over")
-            yield self.world.env.timeout(0)  # what is late has stopped before the round ends
+            yield world.env.timeout(0)  # what is late has stopped before the round ends
         return gathered
 
     def fold(
@@ -179,7 +184,7 @@ class Site:
         """
         if not updates:
             return
-        yield self.world.env.timeout(self.world.cloud.aggregation_s)
+        yield from self.world.pause(Pause.SERVER, self.world.cloud.aggregation_s, self.backbone)
         if rule is not None and self.state["model"]:  # without learning there is nothing to be made
             world = self.world
             about = (self.table, len(world.asked), world.dataset.classes)

@@ -11,18 +11,19 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from fedsim.kernel.trace import Outcome, Table, Trace
+from fedsim.kernel.trace import Outcome, Pause, Table, Trace
 
 HOP = (0, 3, 1, True, True, 0.5, 2.0, 0.25, 1.25, 1000.0, 0.0, 0.0, Outcome.ARRIVED)
 WORK = (3, 2.0, 7.0, 10, Outcome.CANCELLED)
-ROUND = (1, 0.0, 19.0, 2, 1, 0, 1, 4)
+ROUND = (1, 0.0, 19.0, 2, 1, 0, 1, 4, 3)
+PAUSE = (2, Pause.DEADLINE, 7.0, 9.0)
 
 
 class SmallBlocks(Table):
     BLOCK_ROWS = 4
 
 
-def trace_of(hops: int = 1, work: int = 1, rounds: int = 1) -> Trace:
+def trace_of(hops: int = 1, work: int = 1, rounds: int = 1, pauses: int = 1) -> Trace:
     trace = Trace()
     for _ in range(hops):
         trace.hops.append(HOP)
@@ -30,6 +31,8 @@ def trace_of(hops: int = 1, work: int = 1, rounds: int = 1) -> Trace:
         trace.work.append(WORK)
     for _ in range(rounds):
         trace.rounds.append(ROUND)
+    for _ in range(pauses):
+        trace.pauses.append(PAUSE)
     return trace
 
 
@@ -81,7 +84,9 @@ def test_a_million_rows_take_little_more_memory_than_their_numbers() -> None:
 
 def test_equal_traces_have_equal_digests() -> None:
     assert trace_of().digest() == trace_of().digest()
-    assert Trace().digest() == blake2b(b"hopsworkroundsgroups", digest_size=16).hexdigest(), "names of tables count"
+    assert Trace().digest() == blake2b(b"hopsworkroundspausesgroups", digest_size=16).hexdigest(), (
+        "names of tables count"
+    )
 
 
 def test_the_digest_does_not_depend_on_when_somebody_looked() -> None:
@@ -92,11 +97,11 @@ def test_the_digest_does_not_depend_on_when_somebody_looked() -> None:
 
 
 def test_one_row_more_in_any_table_changes_the_digest() -> None:
-    counts = itertools.product((2, 3), repeat=3)
-    assert len({trace_of(*count).digest() for count in counts}) == 8
+    counts = itertools.product((2, 3), repeat=4)
+    assert len({trace_of(*count).digest() for count in counts}) == 16
 
 
-@pytest.mark.parametrize(("table", "row"), [("hops", HOP), ("work", WORK), ("rounds", ROUND)])
+@pytest.mark.parametrize(("table", "row"), [("hops", HOP), ("work", WORK), ("rounds", ROUND), ("pauses", PAUSE)])
 def test_any_number_in_a_row_changes_the_digest(table: str, row: tuple[float, ...]) -> None:
     digests = [trace_of().digest()]
     for column, number in enumerate(row):

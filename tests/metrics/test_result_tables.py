@@ -12,7 +12,7 @@ from pandas.testing import assert_frame_equal
 from small_worlds import NO_CONTENTION, Line, simulated
 
 from fedsim.kernel.gather import at_the_end_of
-from fedsim.kernel.trace import Outcome, Trace
+from fedsim.kernel.trace import AT_DEADLINE, Outcome, Trace
 from fedsim.metrics.chosen import ChosenMetrics
 from fedsim.metrics.cost_models.settings import Cost
 from fedsim.metrics.summary import event_row, formula_row
@@ -47,8 +47,8 @@ def trace() -> Trace:
         (5, 0, 1, True, False, 15.0, 18.0, 0.0, 3.0, 100.0, 0.0, 0.0, Outcome.ARRIVED),
     ):
         trace.hops.append(row)
-    trace.rounds.append((1, 0.0, 9.0, 2, 1, 1, 0, 4))
-    trace.rounds.append((2, 9.0, 16.0, 2, 1, 0, 1, 6))
+    trace.rounds.append((1, 0.0, 9.0, 2, 1, 1, 0, 4, 1))
+    trace.rounds.append((2, 9.0, 16.0, 2, 1, 0, 1, 6, AT_DEADLINE))
     return trace
 
 
@@ -62,7 +62,7 @@ EVALUATIONS = {
 
 def test_rounds_count_time_and_bytes_from_the_start_of_the_run(trace: Trace) -> None:
     assert_frame_equal(
-        rounds_table(trace, EVALUATIONS, on=("global",)),
+        rounds_table(trace, EVALUATIONS, on=("global",), clients=CLIENTS),
         pd.DataFrame(
             {
                 "round": [1, 2],
@@ -77,6 +77,8 @@ def test_rounds_count_time_and_bytes_from_the_start_of_the_run(trace: Trace) -> 
                 "selected": [2, 2],
                 "lost": [1, 0],
                 "late": [0, 1],
+                "closed_by": ["drill", "deadline"],
+                "closed_by_index": [1, AT_DEADLINE],
                 "accuracy": [NAN, 0.75],
                 "loss": [NAN, 0.5],
             }
@@ -86,10 +88,10 @@ def test_rounds_count_time_and_bytes_from_the_start_of_the_run(trace: Trace) -> 
 
 
 def test_the_first_test_set_has_plain_names_and_clients_have_a_spread(trace: Trace) -> None:
-    of_both = rounds_table(trace, EVALUATIONS, on=("global", "clients")).iloc[1]
+    of_both = rounds_table(trace, EVALUATIONS, on=("global", "clients"), clients=CLIENTS).iloc[1]
     assert (of_both["accuracy"], of_both["loss"]) == (0.75, 0.5)
     assert (of_both["accuracy_clients"], of_both["loss_clients"], of_both["accuracy_min_clients"]) == (0.5, 1.5, 0.125)
-    turned = rounds_table(trace, EVALUATIONS, on=("clients", "global")).iloc[1]
+    turned = rounds_table(trace, EVALUATIONS, on=("clients", "global"), clients=CLIENTS).iloc[1]
     assert (turned["accuracy"], turned["accuracy_std"], turned["accuracy_max"]) == (0.5, 0.25, 1.0)
     assert (turned["accuracy_global"], turned["loss_global"]) == (0.75, 0.5)
     assert "accuracy_std_global" not in turned
@@ -174,7 +176,10 @@ def test_a_link_that_nobody_used_was_idle_and_one_without_time_is_unknown(trace:
 def test_an_empty_trace_gives_empty_tables(trace: Trace) -> None:
     empty = Trace()
     for table, filled in (
-        (rounds_table(empty, {}, on=("global", "clients")), rounds_table(trace, {}, on=("global", "clients"))),
+        (
+            rounds_table(empty, {}, on=("global", "clients"), clients=CLIENTS),
+            rounds_table(trace, {}, on=("global", "clients"), clients=CLIENTS),
+        ),
         (transfers_table(empty, [], LINKS, CLIENTS), transfers_table(trace, [], LINKS, CLIENTS)),
     ):
         assert len(table) == 0
@@ -239,7 +244,7 @@ def test_a_target_that_was_not_asked_for_or_not_reached_is_empty(target_accuracy
 def test_without_learning_accuracy_is_empty_and_without_rounds_everything_is() -> None:
     row = plain(event_row(rounds_with([NAN, NAN]), 0.8))
     assert (row["rounds"], row["sim_time_s"], row["final_accuracy"], row["best_accuracy"]) == (2, 20.0, None, None)
-    row = plain(event_row(rounds_table(Trace(), {}, on=("global",)), 0.8))
+    row = plain(event_row(rounds_table(Trace(), {}, on=("global",), clients=CLIENTS), 0.8))
     assert row.pop("accounting") == "event"
     assert row.pop("rounds") == 0
     assert set(row.values()) == {None}
@@ -268,9 +273,9 @@ COUNTED = {
 
 def test_chosen_metrics_are_columns_of_each_test_set_and_end_the_summary(trace: Trace) -> None:
     chosen = ChosenMetrics(("recall", "false_alarms"), ("sound", "faulty"), 0)
-    rounds = rounds_table(trace, COUNTED, on=("global", "unseen"), chosen=chosen)
+    rounds = rounds_table(trace, COUNTED, on=("global", "unseen"), clients=CLIENTS, chosen=chosen)
     columns = ["recall_sound", "recall_faulty", "false_alarms"]
-    plain = [*rounds_table(trace, COUNTED, on=("global", "unseen"))]
+    plain = [*rounds_table(trace, COUNTED, on=("global", "unseen"), clients=CLIENTS)]
     assert [column for column in rounds if column not in plain] == [
         *columns,
         *(f"{column}_unseen" for column in columns),
@@ -285,7 +290,7 @@ def test_chosen_metrics_are_columns_of_each_test_set_and_end_the_summary(trace: 
 
 def test_the_last_error_in_its_unit_is_in_the_summary(trace: Trace) -> None:
     found = {2: {"global": {"loss": 0.04, "rmse": 0.2, "rmse_cycles": 25.0, "phm08": 7.5}}}
-    rounds = rounds_table(trace, found, on=("global",), chosen=ChosenMetrics(("rmse_cycles", "phm08")))
+    rounds = rounds_table(trace, found, on=("global",), clients=CLIENTS, chosen=ChosenMetrics(("rmse_cycles", "phm08")))
     assert rounds["rmse_cycles"].isna().tolist() == [True, False]
     row = event_row(rounds, None)
     assert (row["rmse"], row["rmse_cycles"], row["phm08"]) == (0.2, 25.0, 7.5)

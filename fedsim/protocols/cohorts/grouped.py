@@ -22,7 +22,8 @@ from fedsim.errors import Misfit
 from fedsim.grouping.growth import GrowthSettings, Logarithmic
 from fedsim.grouping.icg import ICG
 from fedsim.grouping.settings import GroupingSettings
-from fedsim.kernel.gather import Gathered, gather, give_up
+from fedsim.kernel.gather import give_up
+from fedsim.kernel.trace import Pause
 from fedsim.protocols.block import BlockRound
 from fedsim.protocols.cohorts.cohort import Cohort, Draw, Group
 from fedsim.protocols.cohorts.label_reports import check_that_there_are_classes, next_counts, report_to_cloud
@@ -150,7 +151,7 @@ class _GroupedDraw(Draw):
         rng = world.streams("grouping", 0, at.block).generator()
         formed = self.settings.grouping.groups(counts, number, rng)
         if self.settings.grouping_s:
-            yield world.env.timeout(self.settings.grouping_s)
+            yield from world.pause(Pause.SERVER, self.settings.grouping_s)
         return [[clients[at] for at in members] for members in formed]
 
     def _reported(
@@ -164,7 +165,7 @@ class _GroupedDraw(Draw):
             world.start(client, report_to_cloud(world, client, next_counts(world, client, at.number)))
             for client in clients
         ]
-        gathered: Gathered = yield gather(world.env, trips, deadline_s=self.deadline_s)
+        gathered = yield from world.gather(trips, deadline_s=self.deadline_s)
         give_up(gathered.late, "its groups are formed")
         reports = sorted(gathered.arrived, key=lambda report: report[0])
         return [world.clients[index] for index, _ in reports], np.array([counts for _, counts in reports], np.int64)

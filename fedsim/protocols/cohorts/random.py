@@ -131,14 +131,14 @@ def eligible_clients(world: World, *, even_if_busy: bool = False) -> Generator[E
         eligible = [client for client in clients if client.attachment.reachable and (even_if_busy or not client.busy)]
         if eligible:
             return eligible
-        yield _somebody_may_be_free(world)
+        _check_that_somebody_may_be_free(world)
+        yield from world.until_changed()
 
 
-def _somebody_may_be_free(world: World) -> Event:
-    """The next time that a journey ends, or that somebody may be reachable. Raises `NobodyLeft` without hope."""
+def _check_that_somebody_may_be_free(world: World) -> None:
+    """Raise `NobodyLeft` unless a journey may end, or somebody may be reachable again."""
     clients, fate_of = world.asked, world.outages.fate
     if not any(client.busy for client in clients) and all(fate_of(client.attachment) for client in clients):
         fates = Counter(fate_of(client.attachment) for client in clients)
         counts = ", ".join(f"{fates[fate]} {fate}" for fate in Fate if fates[fate])
         raise NobodyLeft(f"no device can ever be reached again ({counts})")
-    return world.outages.changed

@@ -27,7 +27,8 @@ from fedsim.data.class_counts import ClassCounts
 from fedsim.errors import Misfit, within
 from fedsim.grouping.subset.gbp_cs import GBPCS
 from fedsim.grouping.subset.selector import SubsetSelector
-from fedsim.kernel.gather import Gathered, gather, give_up
+from fedsim.kernel.gather import give_up
+from fedsim.kernel.trace import Pause
 from fedsim.protocols.block import BlockRound
 from fedsim.protocols.cohorts.cohort import Cohort, Draw, Group
 from fedsim.protocols.cohorts.label_reports import (
@@ -137,13 +138,13 @@ class _SuperNodesDraw(Draw):
     ) -> Generator[Event, Any, Sequence[Client]]:
         """Some drawn, the others selected, in the order of clients."""
         settings, world = self.settings, site.world
-        members = yield from _with_a_mini_batch(world, members, at)
+        members = yield from _with_a_mini_batch(site, members, at)
         if settings.goes_by_counts:
             members = yield from self._reported(site, members, deadline_s)
         if not members:
             return []
         if settings.selection_s:
-            yield world.env.timeout(settings.selection_s)
+            yield from world.pause(Pause.SERVER, settings.selection_s, site.backbone)
         rng = world.streams(f"selection/station/{station}", at.offset, at.number).generator()
         order = rng.permutation(len(members)).tolist()
         drawn, others = order[: settings.presampled], sorted(order[settings.presampled :])
@@ -182,7 +183,7 @@ class _SuperNodesDraw(Draw):
         size_bytes = float(BYTES_PER_COUNT * site.world.dataset.counted_classes)
         together = self.settings.label_reports == "together" and deadline_s is None
         trips = reports_to_station(site, members, size_bytes, together=together)
-        gathered: Gathered = yield gather(site.world.env, trips, deadline_s=deadline_s)
+        gathered = yield from site.world.gather(trips, deadline_s=deadline_s, at=site.backbone)
         give_up(gathered.late, "the devices are selected")
         return sorted((client for some in gathered.arrived for client in some), key=lambda client: client.index)
 
@@ -200,7 +201,7 @@ class _SuperNodesDraw(Draw):
             )
             for client in clients
         ]
-        gathered: Gathered = yield gather(world.env, trips, deadline_s=self.deadline_s)
+        gathered = yield from world.gather(trips, deadline_s=self.deadline_s)
         give_up(gathered.late, "the round begins")
         if gathered.arrived:
             self._held |= gathered.arrived
@@ -209,9 +210,10 @@ class _SuperNodesDraw(Draw):
 
 
 def _with_a_mini_batch(
-    world: World, members: Sequence[Client], at: BlockRound
+    site: Site, members: Sequence[Client], at: BlockRound
 ) -> Generator[Event, Any, Sequence[Client]]:
     """Those of *members* whose next mini-batch has arrived; waits until there is one."""
+    world = site.world
     stream = world.dataset.stream
     if stream is None or (stream.arrival is None and stream.drift is None):
         return members  # it is there, and the same whenever it is captured
@@ -226,4 +228,4 @@ def _with_a_mini_batch(
             soonest_s = min(soonest_s, wait_s)
         if ready or not members:
             return ready
-        yield world.env.timeout(soonest_s)
+        yield from world.pause(Pause.SAMPLES, soonest_s, site.backbone)

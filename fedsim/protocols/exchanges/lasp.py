@@ -15,7 +15,7 @@ from typing import Any, Literal
 from pydantic import Field
 
 from fedsim.errors import within
-from fedsim.kernel.gather import Gathered, gather, give_up
+from fedsim.kernel.gather import give_up
 from fedsim.learning.codecs.codec import Codec
 from fedsim.learning.learner import Model
 from fedsim.learning.objectives.objective import Objective
@@ -118,7 +118,7 @@ class LASP(Exchange):
             for client in clients
             if site.reaches(client) and not client.busy
         ]
-        gathered: Gathered = yield gather(world.env, trips, deadline_s=deadline_s)
+        gathered = yield from world.gather(trips, deadline_s=deadline_s, at=site.backbone)
         if world.cancel_late:
             give_up(gathered.late, "its round is over")
 

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Generator, Sequence
 from typing import Any, Literal
 
-from fedsim.kernel.gather import Gathered, gather, give_up
+from fedsim.kernel.gather import give_up
 from fedsim.kernel.trip import Lost
 from fedsim.learning.rules.update import Update
 from fedsim.network.attachment import Backbone, between
@@ -89,7 +89,7 @@ class Relay(Settings):
         place = client.attachment
         down = None if holder is None else (*between(holder, place.backbone), place.air_downlink)
         trip = world.start(client, round_trip(world, client, task, down, None if home else (place.air_uplink,)))
-        gathered: Gathered = yield gather(world.env, [trip], deadline_s=self.turn_s)
+        gathered = yield from world.gather([trip], deadline_s=self.turn_s, at=place.backbone)
         if world.cancel_late:
             give_up(gathered.late, "its turn is over")
         return gathered.arrived[0] if gathered.arrived else None

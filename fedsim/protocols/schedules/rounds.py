@@ -106,5 +106,5 @@ def _until_somebody_can_begin(
     while not any(task_of(client).may_begin(client) for client in members):
         if not any(task_of(client).suits(client) and not world.outages.fate(client.attachment) for client in members):
             return
-        yield world.outages.changed
+        yield from world.until_changed()
         yield at_the_end_of(world.env, 0.0)  # who is freed in this instant is free

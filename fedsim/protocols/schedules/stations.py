@@ -73,6 +73,11 @@ class Station:
     samples: int = 0
     """Of all its clients' single steps."""
 
+    @property
+    def closed_by(self) -> int:
+        """Whom it has waited for last."""
+        return self.site.closed_by
+
 
 class Stations(Schedule, StationsSettings):
     """Base of schedules with stations: they say how often, and what becomes of an iteration."""
@@ -220,6 +225,6 @@ def _who_can_begin(site: Site, members: Sequence[Client]) -> Generator[Event, An
     while not (there := [client for client in members if site.reaches(client) and not client.busy]):
         if not any(client.busy or not world.outages.fate(client.attachment, site.backbone) for client in members):
             break
-        yield world.outages.changed
+        yield from world.until_changed(site.backbone)
         yield at_the_end_of(world.env, 0.0)
     return there
