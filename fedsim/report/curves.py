@@ -23,6 +23,7 @@ from fedsim.viz.series import runs_of
 __all__ = ["curves"]
 
 _HEIGHT = 300
+_NEAR = 200  # square pixels
 _SHOWN_POINTS = 40
 """Lines of no more points show all of them."""
 
@@ -142,13 +143,10 @@ def _chart(points: Sequence[_Point], entries: Sequence[Entry], x: _Axis, label: 
     line = base.mark_line(strokeWidth=2).encode(
         y=up, strokeDash=alt.StrokeDash("line:N", scale=dashes(entries), legend=None)
     )
-    near = alt.selection_point(
-        name="near", nearest=True, on="pointerover", clear="pointerout", encodings=["x", "y"], empty=False
-    )
-    few = len(points) <= _SHOWN_POINTS * len(entries)
-    dots = base.mark_circle(opacity=1.0).encode(
+    dots = [base.mark_circle(opacity=1.0, size=22).encode(y=up)] if len(points) <= _SHOWN_POINTS * len(entries) else []
+    # What the pointer meets is larger than what is seen. Vega-Lite's own way to the nearest point loses texts (6.4.1).
+    near = base.mark_circle(opacity=0.0, size=_NEAR).encode(
         y=up,
-        size=alt.condition(near, alt.value(90), alt.value(22 if few else 0)),
         tooltip=[
             alt.Tooltip("name:N", title="protocol"),
             alt.Tooltip("round:Q", title="round", format=",d"),
@@ -159,7 +157,7 @@ def _chart(points: Sequence[_Point], entries: Sequence[Entry], x: _Axis, label: 
         ],
     )
     tables = {"points": _rows(points, x, most)}
-    return specification(band, line, dots.add_params(near), tables=tables, height=_HEIGHT, lines=True)
+    return specification(band, line, *dots, near, tables=tables, height=_HEIGHT, lines=True)
 
 
 def _rows(points: Sequence[_Point], x: _Axis, most: float) -> Iterator[Row]:

@@ -106,6 +106,7 @@ def _sections(results: Sequence[Results]) -> Iterator[Section]:
     from fedsim.report.fronts import fronts
     from fedsim.report.lines import Lines
     from fedsim.report.links import network
+    from fedsim.report.waiting import waiting
 
     rounds, summary = together(results, "rounds"), together(results, "summary")
     lines = Lines(summary, rounds)
@@ -118,7 +119,7 @@ def _sections(results: Sequence[Results]) -> Iterator[Section]:
     for number, (result, name) in enumerate(zip(results, names, strict=True), start=1):
         place = f"-of-run-{number}" if several else ""
         own = [scenario(result, place)] if several else []
-        for make in (network, device_classes, groups, confusion):
+        for make in (waiting, network, device_classes, groups, confusion):
             own += filter(None, [make(result, name, lines, place)])
         own.append(provenance(result, place))
         yield from (_of_run(section, name) for section in own)

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from itertools import cycle
 
 import altair as alt
 import numpy as np
 import pandas as pd
 
+from fedsim.experiment.results import Results
+from fedsim.metrics.critical_path import PARTS
 from fedsim.report.charts import NAMES, Row, layer_of, specification
 from fedsim.report.lines import Lines
 from fedsim.report.parts import Entry, Picture, Section, Sheet, apart
@@ -21,20 +22,17 @@ _MOST_BARS = 60
 """Rounds, or so many equal shares of them, in a chart over rounds."""
 _HEIGHT = 220
 _LETTERS = 24
-_COLOURS = (*COLOURS, GREY)
+_COLOURS = (*COLOURS, GREY, "#c3c8ce")
 
 
-def waiting(table: pd.DataFrame, run: str, lines: Lines, place: str) -> Section | None:
-    """What each round waited for, from `Results.critical_path`; None where no round ended.
-
-    *table* has a row for each protocol, seed and round, with ``start_s`` and ``end_s``, and a column of seconds for
-    each part, in order, which add up to the round.
-    """
-    if table.empty:
+def waiting(results: Results, run: str, lines: Lines, place: str) -> Section | None:
+    """What each round waited for; None for a run of a version that did not keep it, and where no round ended."""
+    if not (results.folder / "critical_path.csv").exists() or results.critical_path.empty:
         return None
-    colours = dict(zip(_parts(table), cycle(_COLOURS)))  # of each part the same, in whatever run it is
-    columns = [name for name in colours if table[name].any()]
-    entries = [Entry(None, name.removesuffix("_s"), colours[name]) for name in columns]
+    table = results.critical_path
+    colours = dict(zip(PARTS, _COLOURS, strict=True))  # of a part the same in all charts, whichever parts there are
+    columns = [f"{part}_s" for part in PARTS if table[f"{part}_s"].any()]
+    entries = [Entry(None, name.removesuffix("_s"), colours[name.removesuffix("_s")]) for name in columns]
     pictures = [_mean_rounds(table, columns, entries, run, lines, place)]
     for protocol, rows in table.groupby("protocol", sort=False):
         if rows["round"].nunique() > 1:
@@ -44,10 +42,6 @@ def waiting(table: pd.DataFrame, run: str, lines: Lines, place: str) -> Section 
         "for. Its parts add up to the round. What has no part here would not make a round shorter if it were faster."
     )
     return Section(f"rounds{place}", "What rounds are made of", words, pictures=pictures)
-
-
-def _parts(table: pd.DataFrame) -> list[str]:
-    return [name for name in map(str, table) if name.endswith("_s") and name not in ("start_s", "end_s")]
 
 
 def _mean_rounds(

@@ -10,7 +10,7 @@ pytest.importorskip("vl_convert", reason="the libraries of the extra `report` ar
 from pathlib import Path
 
 from pages_read import Page
-from small_studies import small_study
+from small_studies import hostile_study, small_study
 
 from fedsim.experiment.results import Results
 from fedsim.report.page import report_page
@@ -35,4 +35,16 @@ def page(text: str) -> Page:
 def written(text: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
     path = tmp_path_factory.mktemp("written") / "report.html"
     path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.fixture(scope="session")
+def hostile_text(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return report_page([hostile_study(tmp_path_factory.mktemp("hostile") / "run")])
+
+
+@pytest.fixture(scope="session")
+def hostile_report(hostile_text: str, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("written") / "hostile.html"
+    path.write_text(hostile_text, encoding="utf-8")
     return path

@@ -11,9 +11,10 @@ import pandas as pd
 from tiny_results import counted, rounds_of, write_results
 
 from fedsim.experiment.results import Results, load_results
+from fedsim.metrics.critical_path import PARTS
 from fedsim.scenario.load import load, written_out
 
-__all__ = ["PROTOCOLS", "SCENARIO", "small_study"]
+__all__ = ["HOSTILE", "PROTOCOLS", "hostile_study", "small_study"]
 
 PROTOCOLS = ("fedavg", "prox, strong")
 SCENARIO = """name: small
@@ -36,6 +37,17 @@ model: {name: softmax}
 training: {learning_rate: 0.1, batch_size: 50}
 protocols: [{name: fedavg, clients: 1}, {name: fedprox, clients: 1, mu: 0.1, label: "prox, strong"}]
 """
+HOSTILE = (
+    "<script>alert(1)</script>",
+    "</script><script>alert(2)</script>",
+    "<img src=x onerror=alert(3)>",
+    "javascript:alert(4)",
+    "\"'`${alert(5)}{{7*7}}{% raw %}",
+    "datum['a.b'] || alert(6)",
+    "]]> --> <!-- \\u003c &lt; &amp;lt;",
+    "a.b[0]\\.c, " + "long " * 30,
+)
+"""Names that would do something, were they taken for anything but text."""
 _LINKS = ("cell bs-1", "cell bs-2", "cloud -- bs-1", "cloud -- bs-2")
 
 
@@ -71,11 +83,26 @@ def small_study(
     (folder / "scenario.yaml").write_text(written_out(load(folder / "scenario.yaml")), encoding="utf-8")
     _links(protocols, seeds).to_csv(folder / "links.csv", index=False)
     _classes(of_protocols, kinds).to_csv(folder / "device_classes.csv", index=False)
+    _critical_path(of_protocols).to_csv(folder / "critical_path.csv", index=False)
     _groups(protocols, clients).to_parquet(folder / "groups.parquet", index=False)
     manifest = json.loads((folder / "manifest.json").read_text())
     manifest |= _origin(protocols, seeds, rounds, remarks)
     (folder / "manifest.json").write_text(json.dumps(manifest))
     return load_results(folder)
+
+
+def hostile_study(folder: Path) -> Results:
+    """A study in which all that can be named is called so."""
+    return small_study(
+        folder,
+        HOSTILE,
+        name=HOSTILE[0],
+        classes=HOSTILE[:3],
+        kinds=HOSTILE[3:5],
+        clients=HOSTILE[5:7],
+        remarks=HOSTILE,
+        scenario=SCENARIO.replace("description: Two cells of a plant", f"description: {json.dumps(HOSTILE[1])}"),
+    )
 
 
 def _links(protocols: Sequence[str], seeds: int) -> pd.DataFrame:
@@ -108,6 +135,18 @@ def _classes(of_protocols: Sequence[pd.DataFrame], kinds: Sequence[str]) -> pd.D
         for at, kind in enumerate(kinds)
     ]
     return pd.DataFrame(rows)
+
+
+def _critical_path(of_protocols: Sequence[pd.DataFrame]) -> pd.DataFrame:
+    """Rounds of 90 s and 150 s: a tenth waits, and the rest is on the air and at work."""
+    tables = []
+    for rounds in of_protocols:
+        end = rounds["sim_time_s"]
+        length = end.diff().fillna(end)
+        parts = {f"{part}_s": 0.0 for part in PARTS}
+        parts |= {"queueing_s": length / 10, "airtime_s": length / 2, "work_s": 2 * length / 5}
+        tables.append(rounds[["protocol", "seed", "round"]].assign(start_s=end - length, end_s=end, **parts))
+    return pd.concat(tables, ignore_index=True)
 
 
 def _groups(protocols: Sequence[str], clients: Sequence[str]) -> pd.DataFrame:

@@ -36,8 +36,8 @@ def test_a_report_goes_into_the_run_folder_and_replaces_an_older_one(run: Path, 
     assert capsys.readouterr().out == f"{path}\n"
     assert path.read_text() == text
     assert {entry.name for entry in run.iterdir()} == {
-        *("report.html", "rounds.parquet", "summary.csv", "links.csv", "device_classes.csv", "groups.parquet"),
-        *("confusion.csv", "manifest.json", "scenario.yaml"),
+        *("report.html", "rounds.parquet", "summary.csv", "links.csv", "device_classes.csv", "critical_path.csv"),
+        *("confusion.csv", "groups.parquet", "manifest.json", "scenario.yaml"),
     }
 
 

@@ -25,7 +25,7 @@ CHARTS = {
     *("score-over-time", "score-over-traffic", "score-over-rounds", "loss-over-rounds"),
     *("score-by-protocol", "time-by-protocol", "traffic-by-protocol", "front-of-time", "front-of-traffic"),
     *("channels-utilisation", "channels-bytes", "class-uplink-bytes", "class-downlink-bytes", "class-compute-s"),
-    *("groups-over-rounds", "confusion-1-1", "confusion-1-2"),
+    *("mean-round", "rounds-of-1", "rounds-of-2", "groups-over-rounds", "confusion-1-1", "confusion-1-2"),
 }
 
 
@@ -127,6 +127,32 @@ def test_devices_groups_and_confusions_are_those_of_the_tables(page: Page, study
     assert cells["worn", "ok"]["share"] == pytest.approx(2 / 9, rel=1e-8)
     assert cells["ok", "ok"]["count"] == 8 and ("ok", "broken") not in cells
     assert ["worn", "ok", "2", "22.2 %"] in page.table("fedavg: samples by").rows
+
+
+def test_the_parts_of_rounds_are_those_of_their_critical_paths(page: Page, study: Results) -> None:
+    shown = pd.DataFrame(rows_of(page.specs["mean-round"], "part"))
+    assert shown["part"].to_list() == ["queueing", "airtime", "work"] * 2
+    lengths = (study.critical_path["end_s"] - study.critical_path["start_s"]).groupby(study.critical_path["protocol"])
+    assert (shown.groupby("name")["to"].max() * 60).to_dict() == pytest.approx(lengths.mean().to_dict(), rel=1e-8)
+    rows = rows_of(page.specs["rounds-of-1"], "part")
+    assert [(row["part"], row["rounds"], row["from"], row["to"]) for row in rows[3:6]] == [
+        *(("queueing", "2", 0, 9), ("airtime", "2", 9, 54), ("work", "2", 54, 90))  # of 90 s
+    ]
+    assert page.table("Parts of a mean round").rows[1][:3] == ["fedavg", "1.50", "0.150"]
+
+
+def test_many_rounds_are_put_together_in_bars_that_the_caption_tells_of(tmp_path: Path) -> None:
+    page = Page(report_page([small_study(tmp_path / "run", rounds=125)]))
+    assert "mean over 2 seeds, and over 3 rounds in each bar" in page.words
+    table = page.table("Parts of each round, fedavg")
+    assert [row[0] for row in table.rows[1:]][-2:] == ["121 to 123", "124 to 125"]
+    assert len(table.rows) == 1 + 42
+
+
+def test_a_run_of_an_earlier_version_has_no_parts_of_rounds(tmp_path: Path) -> None:
+    small = small_study(tmp_path / "run")
+    (small.folder / "critical_path.csv").unlink()
+    assert CHARTS - set(Page(report_page([small])).specs) == {"mean-round", "rounds-of-1", "rounds-of-2"}
 
 
 def test_the_scenario_and_the_provenance_are_there(page: Page, study: Results) -> None:
