@@ -23,6 +23,7 @@ from fedsim.viz.series import runs_of
 __all__ = ["curves"]
 
 _HEIGHT = 300
+_BEYOND = 0.3  # of the height of all lines, above and below them
 _NEAR = 200  # square pixels
 _SHOWN_POINTS = 40
 """Lines of no more points show all of them."""
@@ -95,11 +96,14 @@ def _picture(key: str, title: str, table: pd.DataFrame, x: _Axis, column: str, l
     words = [f"{label[0].upper()}{label[1:]} over {x.words}."]
     if most == 1.0 and any(point.mean + point.half > most or point.mean < point.half for point in points):
         words.append("Bands end at 0 and at 1, which no accuracy exceeds.")
+    limits = _limits(points, most)
+    if limits:
+        words.append("Bands that are much wider than the lines are apart are cut; the table has them.")
     if any(cut for _, _, cut in found):
         words.append("A line ends at the last round that all of its seeds reached.")
     if any(len(kept) == MOST_POINTS for _, kept, _ in found):
         words.append(f"Longer lines are thinned to {MOST_POINTS:,} points each; peaks stay (largest triangles).")
-    spec = _chart(points, entries, x, label, most)
+    spec = _chart(points, entries, x, label, most, limits)
     return Picture(key, title, " ".join(words), _sheet(title, points, x, label), spec, legend=entries)
 
 
@@ -130,7 +134,28 @@ def _points(entry: Entry, rows: pd.DataFrame, x: _Axis, column: str) -> tuple[li
     return points, bool((~complete).any())
 
 
-def _chart(points: Sequence[_Point], entries: Sequence[Entry], x: _Axis, label: str, most: float) -> Spec:
+def _limits(points: Sequence[_Point], most: float) -> tuple[float, float] | None:
+    """Where the y axis ends, if bands would make lines unreadable: some way beyond the lines; None if all bands fit."""
+    means = [point.mean for point in points]
+    lowest, highest = min(means, default=0.0), max(means, default=0.0)
+    room = _BEYOND * ((highest - lowest) or abs(highest))
+    low, high = max(0.0, lowest - room), min(most, highest + room)
+    fits = all(
+        max(0.0, point.mean - point.half) >= low and min(most, point.mean + point.half) <= high
+        for point in points
+        if not math.isnan(point.half)
+    )
+    return None if fits else (low, high)
+
+
+def _chart(
+    points: Sequence[_Point],
+    entries: Sequence[Entry],
+    x: _Axis,
+    label: str,
+    most: float,
+    limits: tuple[float, float] | None,
+) -> Spec:
     across = alt.Scale(type="log" if x.logarithmic else "linear", nice=not x.logarithmic, zero=False)
     x_axis = alt.Axis(title=x.title, tickCount=6, tickMinStep=1 if x.column == "round" else alt.Undefined)
     base = not_hidden(layer_of("points"))
@@ -138,8 +163,9 @@ def _chart(points: Sequence[_Point], entries: Sequence[Entry], x: _Axis, label: 
         x=alt.X("x:Q", scale=across, axis=x_axis),
         color=alt.Color("line:N", scale=colours(entries), legend=None),
     )
-    up = alt.Y("mean:Q", scale=alt.Scale(zero=False), axis=alt.Axis(title=label, tickCount=6))
-    band = base.mark_area(opacity=0.16, interpolate="linear").encode(y="low:Q", y2="high:Q")
+    reach = alt.Scale(zero=False, domain=list(limits), nice=False) if limits else alt.Scale(zero=False)
+    up = alt.Y("mean:Q", scale=reach, axis=alt.Axis(title=label, tickCount=6))
+    band = base.mark_area(opacity=0.16, interpolate="linear", clip=True).encode(y="low:Q", y2="high:Q")
     line = base.mark_line(strokeWidth=2).encode(
         y=up, strokeDash=alt.StrokeDash("line:N", scale=dashes(entries), legend=None)
     )

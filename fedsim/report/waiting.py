@@ -14,7 +14,6 @@ from fedsim.report.charts import NAMES, Row, layer_of, specification
 from fedsim.report.lines import Lines
 from fedsim.report.parts import Entry, Picture, Section, Sheet, apart
 from fedsim.viz.human import duration, number, scale
-from fedsim.viz.style import COLOURS, GREY
 
 __all__ = ["waiting"]
 
@@ -22,7 +21,9 @@ _MOST_BARS = 60
 """Rounds, or so many equal shares of them, in a chart over rounds."""
 _HEIGHT = 220
 _LETTERS = 24
-_COLOURS = (*COLOURS, GREY, "#c3c8ce")
+_COLOURS = ("#88ccee", "#332288", "#44aa99", "#999933", "#ddcc77", "#117733", "#cc6677", "#882255", "#aa4499")
+"""Of parts, and of no protocol: P. Tol's muted colours (*Colour Schemes*, SRON technical note 2021), which the
+colour-blind tell apart."""
 
 
 def waiting(results: Results, run: str, lines: Lines, place: str) -> Section | None:

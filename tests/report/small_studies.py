@@ -10,6 +10,7 @@ from typing import Any
 import pandas as pd
 from tiny_results import counted, rounds_of, write_results
 
+import fedsim
 from fedsim.experiment.results import Results, load_results
 from fedsim.metrics.critical_path import PARTS
 from fedsim.scenario.load import load, written_out
@@ -165,7 +166,7 @@ def _origin(protocols: Sequence[str], seeds: int, rounds: int, remarks: Sequence
         "clients": 2,
         "sample_shape": [1, 8, 8],
         "model": {"parameters": 650, "bytes": 2600.0},
-        "fedsim": "0.1.0",
+        "fedsim": fedsim.__version__,
         "python": "3.12.0",
         "platform": "Linux-6.1-x86_64",
         "packages": {"torch": "2.13.0", "numpy": "2.4.6"},

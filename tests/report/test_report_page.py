@@ -207,6 +207,20 @@ def test_a_diverged_seed_is_told_and_its_infinite_loss_is_not_drawn(tmp_path: Pa
     assert drawn == [1, 2] and "last round that all of its seeds reached" in page.words
 
 
+def test_bands_that_would_hide_the_lines_are_cut_and_the_caption_says_so(tmp_path: Path, page: Page) -> None:
+    small = small_study(tmp_path / "run")
+    apart = small.rounds["accuracy"].where(small.rounds["seed"] == 1, small.rounds["accuracy"] + 0.1).clip(upper=1.0)
+    small.rounds.assign(accuracy=apart).to_parquet(small.folder / "rounds.parquet", index=False)
+    wide = Page(report_page([Results(small.folder)]))
+    rows = rows_of(wide.specs["score-over-rounds"], "mean")
+    lowest, highest = min(row["mean"] for row in rows), max(row["mean"] for row in rows)
+    assert min(row["low"] for row in rows) == 0.0 and max(row["high"] for row in rows) == 1.0
+    (low, high) = wide.specs["score-over-rounds"]["layer"][1]["encoding"]["y"]["scale"]["domain"]
+    assert low == pytest.approx(max(0.0, lowest - 0.3 * (highest - lowest)))
+    assert high == pytest.approx(min(1.0, highest + 0.3 * (highest - lowest)))
+    assert "are cut; the table has them" in wide.words and "are cut" not in page.words
+
+
 def test_long_lines_are_thinned_and_the_caption_says_so(tmp_path: Path, page: Page) -> None:
     small = small_study(tmp_path / "run", protocols=["fedavg"], seeds=1)
     scores = [0.5 + 0.3 * math.sin(number / 9) for number in range(2_500)]
