@@ -13,7 +13,7 @@ from typing import Any, TypeAlias
 import altair as alt
 
 from fedsim.report.parts import Entry
-from fedsim.viz.style import DARK, GREY
+from fedsim.viz.style import DARK
 
 __all__ = ["NAMES", "Row", "Spec", "colours", "dashes", "layer_of", "not_hidden", "specification"]
 
@@ -25,7 +25,27 @@ NAMES = alt.Axis(
 )
 """The axis of what has names: a line break in a name breaks the line."""
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
-_GRID, _EDGE = "#e4e7ea", "#c3c8ce"
+_CONFIG = alt.Config(
+    font=_FONT,
+    background="white",
+    padding=2,
+    view=alt.ViewConfig(stroke=None),
+    axis=alt.AxisConfig(
+        labelFont=_FONT,
+        titleFont=_FONT,
+        labelFontSize=12,
+        titleFontSize=12,
+        titleFontWeight="normal",
+        titlePadding=8,
+        labelColor=DARK,
+        titleColor=DARK,
+        gridColor="#e4e7ea",
+        domainColor="#c3c8ce",
+        tickColor="#c3c8ce",
+        labelOverlap=True,
+        labelSeparation=6,
+    ),
+)
 _DIGITS = 9
 _BAR_HEIGHT = 38
 
@@ -62,23 +82,18 @@ def specification(
     can be hidden, it has a parameter ``hidden``: their numbers, which the page sets in all charts at once.
     `not_hidden` makes a layer mind it.
     """
-    chart = alt.LayerChart(layer=list(layers))
-    if lines:
-        chart = chart.add_params(alt.param(name="hidden", value=[]))
-    sized = chart.properties(
+    chart = alt.LayerChart(
+        layer=list(layers),
         width="container",
         height=height or 26 + _BAR_HEIGHT * bars,
         autosize=alt.AutoSizeParams(type="fit-x", contains="padding"),
+        config=_CONFIG,
     )
-    words = {"labelFont": _FONT, "titleFont": _FONT, "labelFontSize": 12, "titleFontSize": 12}
-    rules = {"gridColor": _GRID, "domainColor": _EDGE, "tickColor": _EDGE}
-    texts = {"labelColor": DARK, "titleColor": DARK, "titleFontWeight": "normal", "titlePadding": 8}
-    styled = sized.configure(font=_FONT, background="white", padding=2).configure_view(stroke=None)
-    styled = styled.configure_axis(**words, **rules, **texts, labelOverlap=True, labelSeparation=6)
-    styled = styled.configure_legend(**words, labelColor=DARK, titleColor=GREY, orient="bottom")
+    if lines:
+        chart = chart.add_params(alt.param(name="hidden", value=[]))
     # Altair would copy and check the rows many times.
     rows = {name: [{key: _shortest(value) for key, value in row.items()} for row in tables[name]] for name in tables}
-    return {**styled.to_dict(), "datasets": rows}
+    return {**chart.to_dict(), "datasets": rows}
 
 
 def not_hidden(layer: alt.Chart) -> alt.Chart:

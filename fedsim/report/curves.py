@@ -69,6 +69,15 @@ class _Point:
     seeds: int
 
 
+@dataclass(frozen=True)
+class _Line:
+    entry: Entry
+    points: Sequence[_Point]
+    is_cut: bool
+    """Whether some seeds went further."""
+    is_thinned: bool
+
+
 def _of(evaluated: pd.DataFrame, lines: Lines, run: str | None) -> Iterator[Picture]:
     """The four charts: of all runs, or of one."""
     score = score_of(evaluated)
@@ -89,9 +98,9 @@ def _of(evaluated: pd.DataFrame, lines: Lines, run: str | None) -> Iterator[Pict
 
 
 def _picture(key: str, title: str, table: pd.DataFrame, x: _Axis, column: str, label: str, lines: Lines) -> Picture:
-    found = [(entry, *_points(entry, rows, x, column)) for entry, rows in _by_line(table, lines)]
-    points = [point for _, kept, _ in found for point in kept]
-    entries = [entry for entry, kept, _ in found if kept]
+    found = [_line(entry, rows, x, column) for entry, rows in _by_line(table, lines)]
+    points = [point for line in found for point in line.points]
+    entries = [line.entry for line in found if line.points]
     most = 1.0 if column == "accuracy" else math.inf
     words = [f"{label[0].upper()}{label[1:]} over {x.words}."]
     if most == 1.0 and any(point.mean + point.half > most or point.mean < point.half for point in points):
@@ -99,10 +108,10 @@ def _picture(key: str, title: str, table: pd.DataFrame, x: _Axis, column: str, l
     limits = _limits(points, most)
     if limits:
         words.append("Bands that are much wider than the lines are apart are cut; the table has them.")
-    if any(cut for _, _, cut in found):
+    if any(line.is_cut for line in found):
         words.append("A line ends at the last round that all of its seeds reached.")
-    if any(len(kept) == MOST_POINTS for _, kept, _ in found):
-        words.append(f"Longer lines are thinned to {MOST_POINTS:,} points each; peaks stay (largest triangles).")
+    if any(line.is_thinned for line in found):
+        words.append(f"Longer lines are thinned to {MOST_POINTS:,} points each, which look alike (largest triangles).")
     spec = _chart(points, entries, x, label, most, limits)
     return Picture(key, title, " ".join(words), _sheet(title, points, x, label), spec, legend=entries)
 
@@ -112,11 +121,11 @@ def _by_line(table: pd.DataFrame, lines: Lines) -> Iterator[tuple[Entry, pd.Data
         yield lines.entry(str(run), str(protocol)), rows
 
 
-def _points(entry: Entry, rows: pd.DataFrame, x: _Axis, column: str) -> tuple[list[_Point], bool]:
-    """The points of a line, and whether some seeds went further; as those of ``fedsim plot``."""
+def _line(entry: Entry, rows: pd.DataFrame, x: _Axis, column: str) -> _Line:
+    """The line of some rounds: as that of ``fedsim plot``, but thinned where it is long."""
     known = rows[rows[column].abs() < math.inf]
     if known.empty:
-        return [], False
+        return _Line(entry, [], is_cut=False, is_thinned=False)
     scores = known.pivot(index="round", columns="seed", values=column)
     reached = scores.notna().sum(axis=1)
     complete = reached == reached.max()
@@ -131,7 +140,7 @@ def _points(entry: Entry, rows: pd.DataFrame, x: _Axis, column: str) -> tuple[li
         for some in [row[~np.isnan(row)].tolist()]
         for half in [half_width(some)]
     ]
-    return points, bool((~complete).any())
+    return _Line(entry, points, is_cut=bool((~complete).any()), is_thinned=len(kept) < len(means))
 
 
 def _limits(points: Sequence[_Point], most: float) -> tuple[float, float] | None:

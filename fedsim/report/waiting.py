@@ -21,7 +21,7 @@ _MOST_BARS = 60
 """Rounds, or so many equal shares of them, in a chart over rounds."""
 _HEIGHT = 220
 _LETTERS = 24
-_COLOURS = ("#88ccee", "#332288", "#44aa99", "#999933", "#ddcc77", "#117733", "#cc6677", "#882255", "#aa4499")
+_COLOURS = ("#cc6677", "#88ccee", "#332288", "#ddcc77", "#44aa99", "#117733", "#aa4499", "#882255", "#dddddd")
 """Of parts, and of no protocol: P. Tol's muted colours (*Colour Schemes*, SRON technical note 2021), which the
 colour-blind tell apart."""
 

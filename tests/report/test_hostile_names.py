@@ -6,13 +6,11 @@ import base64
 import hashlib
 import json
 import re
-from pathlib import Path
 
 from pages_read import Page
-from small_studies import HOSTILE, small_study
+from small_studies import HOSTILE
 
 from fedsim.report.drawing import cleaned
-from fedsim.report.page import report_page
 
 
 def shape(page: Page) -> list[str]:
@@ -91,10 +89,3 @@ def test_a_drawing_keeps_shapes_only() -> None:
         '<defs><path id="map-p" d="M 0 0" /></defs><use href="#map-p" fill="#ff0000" />'
         '<use /><g clip-path="url(#map-c)" /><image /><image /><image href="data:image/png;base64,AAAA" /></svg>'
     )
-
-
-def test_two_drawings_in_a_page_have_no_name_in_common(tmp_path: Path) -> None:
-    runs = [small_study(tmp_path / name, name=name) for name in ("one", "two")]
-    identities = [own["id"] for _, own in Page(report_page(runs)).elements if "id" in own]
-    assert len(identities) == len(set(identities))
-    assert {name.split("-of-run-")[1][0] for name in identities if name.startswith("map-of-run")} == {"1", "2"}

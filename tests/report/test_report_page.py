@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from pathlib import Path
 
@@ -11,13 +10,11 @@ import pandas as pd
 import pytest
 from pages_read import Page
 from small_studies import PROTOCOLS, small_study
-from tiny_results import rounds_of, summary_of, write_results
 
 from fedsim.experiment.compare import compare
 from fedsim.experiment.results import Results
 from fedsim.metrics.intervals import half_width
 from fedsim.report.page import report_page
-from fedsim.report.parts import Section
 from fedsim.viz.style import looks
 from fedsim.viz.tables import comparison_cells
 
@@ -141,20 +138,6 @@ def test_the_parts_of_rounds_are_those_of_their_critical_paths(page: Page, study
     assert page.table("Parts of a mean round").rows[1][:3] == ["fedavg", "1.50", "0.150"]
 
 
-def test_many_rounds_are_put_together_in_bars_that_the_caption_tells_of(tmp_path: Path) -> None:
-    page = Page(report_page([small_study(tmp_path / "run", rounds=125)]))
-    assert "mean over 2 seeds, and over 3 rounds in each bar" in page.words
-    table = page.table("Parts of each round, fedavg")
-    assert [row[0] for row in table.rows[1:]][-2:] == ["121 to 123", "124 to 125"]
-    assert len(table.rows) == 1 + 42
-
-
-def test_a_run_of_an_earlier_version_has_no_parts_of_rounds(tmp_path: Path) -> None:
-    small = small_study(tmp_path / "run")
-    (small.folder / "critical_path.csv").unlink()
-    assert CHARTS - set(Page(report_page([small])).specs) == {"mean-round", "rounds-of-1", "rounds-of-2"}
-
-
 def test_the_scenario_and_the_provenance_are_there(page: Page, study: Results) -> None:
     assert (study.folder / "scenario.yaml").read_text().strip() in page.words
     for fact in ("Two cells of a plant", "digits, 3 classes, samples of 1 x 8 x 8", "softmax, 650 parameters, 2.60 kB"):
@@ -175,16 +158,12 @@ def test_equal_runs_make_equal_pages(study: Results, text: str) -> None:
     assert report_page([Results(study.folder)]) == text
 
 
-def test_where_nothing_was_learned_only_costs_are_drawn(tmp_path: Path) -> None:
+def test_a_scenario_that_is_lost_is_missed_and_all_else_is_shown(tmp_path: Path) -> None:
     small = small_study(tmp_path / "run")
-    quiet = small.rounds.assign(accuracy=math.nan, loss=math.nan)
-    quiet.to_parquet(small.folder / "rounds.parquet", index=False)
-    rows = [summary_of(rows) for _, rows in quiet.groupby(["protocol", "seed"], sort=False)]
-    pd.DataFrame(rows).to_csv(small.folder / "summary.csv", index=False)
-    (small.folder / "confusion.csv").unlink()
-    specs = Page(report_page([Results(small.folder)])).specs
-    assert {"time-by-protocol", "traffic-by-protocol"} == {key for key in specs if key.endswith("by-protocol")}
-    assert not {key for key in specs if key.startswith(("score", "loss", "front", "confusion"))}
+    (small.folder / "scenario.yaml").unlink()
+    page = Page(report_page([small]))
+    assert "The scenario is not shown: " in page.words and "The network is not drawn: " in page.words
+    assert set(page.specs) == CHARTS
 
 
 def test_several_runs_share_the_comparison_and_have_sections_of_their_own(tmp_path: Path) -> None:
@@ -195,60 +174,14 @@ def test_several_runs_share_the_comparison_and_have_sections_of_their_own(tmp_pa
     assert {"channels-bytes-of-run-1", "channels-bytes-of-run-2", "score-over-time"} <= set(page.specs)
     assert [row["line"] for row in rows_of(page.specs["channels-bytes-of-run-2"], "line")][:2] == [2, 3]
     assert "Network: south" in page.words and "plant-north, plant-south" in page.words
+    identities = [own["id"] for _, own in page.elements if "id" in own]
+    assert len(identities) == len(set(identities))  # also of the shapes in the two drawings
+    assert {name.split("-of-run-")[1][0] for name in identities if name.startswith("map-of-run")} == {"1", "2"}
 
 
-def test_a_diverged_seed_is_told_and_its_infinite_loss_is_not_drawn(tmp_path: Path) -> None:
-    small = small_study(tmp_path / "run")
-    lost = (small.rounds["protocol"] == "fedavg") & (small.rounds["seed"] == 2) & (small.rounds["round"] > 2)
-    small.rounds.assign(loss=small.rounds["loss"].mask(lost, math.inf)).to_parquet(small.folder / "rounds.parquet")
-    page = Page(report_page([Results(small.folder)]))
-    assert "fedavg diverged on 1 of 2 seeds" in page.words
-    drawn = [row["round"] for row in rows_of(page.specs["loss-over-rounds"], "mean") if row["line"] == 0]
-    assert drawn == [1, 2] and "last round that all of its seeds reached" in page.words
-
-
-def test_bands_that_would_hide_the_lines_are_cut_and_the_caption_says_so(tmp_path: Path, page: Page) -> None:
-    small = small_study(tmp_path / "run")
-    apart = small.rounds["accuracy"].where(small.rounds["seed"] == 1, small.rounds["accuracy"] + 0.1).clip(upper=1.0)
-    small.rounds.assign(accuracy=apart).to_parquet(small.folder / "rounds.parquet", index=False)
-    wide = Page(report_page([Results(small.folder)]))
-    rows = rows_of(wide.specs["score-over-rounds"], "mean")
-    lowest, highest = min(row["mean"] for row in rows), max(row["mean"] for row in rows)
-    assert min(row["low"] for row in rows) == 0.0 and max(row["high"] for row in rows) == 1.0
-    (low, high) = wide.specs["score-over-rounds"]["layer"][1]["encoding"]["y"]["scale"]["domain"]
-    assert low == pytest.approx(max(0.0, lowest - 0.3 * (highest - lowest)))
-    assert high == pytest.approx(min(1.0, highest + 0.3 * (highest - lowest)))
-    assert "are cut; the table has them" in wide.words and "are cut" not in page.words
-
-
-def test_long_lines_are_thinned_and_the_caption_says_so(tmp_path: Path, page: Page) -> None:
-    small = small_study(tmp_path / "run", protocols=["fedavg"], seeds=1)
-    scores = [0.5 + 0.3 * math.sin(number / 9) for number in range(2_500)]
-    write_results(tmp_path / "long", [rounds_of("fedavg", 1, scores)])
-    for name in ("links.csv", "scenario.yaml"):
-        (tmp_path / "long" / name).write_bytes((small.folder / name).read_bytes())
-    long = Page(report_page([Results(tmp_path / "long")]))
-    rows = rows_of(long.specs["score-over-rounds"], "mean")
-    assert len(rows) == 2_000 and (rows[0]["round"], rows[-1]["round"]) == (1, 2_500)
-    assert max(row["mean"] for row in rows) == pytest.approx(max(scores), rel=1e-8)
-    assert "thinned to 2,000 points" in long.words and "thinned" not in page.words
-    assert len(long.table("Accuracy over rounds").rows) == 2_001
-
-
+@pytest.mark.slow
 def test_five_protocols_three_seeds_and_five_hundred_rounds_are_under_ten_megabytes(tmp_path: Path) -> None:
     big = small_study(tmp_path / "run", [f"protocol-{number}" for number in range(5)], seeds=3, rounds=500)
     page = report_page([big]).encode()
     assert len(page) < 10e6
     assert len(rows_of(Page(page.decode()).specs["score-over-time"], "mean")) == 5 * 500
-
-
-def test_a_scenario_that_is_lost_is_missed_and_all_else_is_shown(tmp_path: Path) -> None:
-    small = small_study(tmp_path / "run")
-    (small.folder / "scenario.yaml").unlink()
-    page = Page(report_page([small]))
-    assert "The scenario is not shown: " in page.words and "The network is not drawn: " in page.words
-    assert set(page.specs) == CHARTS
-
-
-def test_a_section_needs_no_more_than_a_name() -> None:
-    assert Section("key", "Title").pictures == ()
