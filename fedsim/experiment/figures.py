@@ -12,6 +12,7 @@ import pandas as pd
 from fedsim.errors import UserError
 from fedsim.experiment.compare import run_names
 from fedsim.experiment.compare_device_classes import device_rounds
+from fedsim.experiment.explain import has_times, parts_of_rounds
 from fedsim.experiment.results import Results, load_several
 from fedsim.scenario.scalars import printable
 from fedsim.viz.confusion_figures import named_confusion_figures
@@ -19,6 +20,7 @@ from fedsim.viz.names import names_apart
 from fedsim.viz.overview import named_class_figures, named_figures, overview
 from fedsim.viz.save import save_figure
 from fedsim.viz.shown_figure import ShownFigure
+from fedsim.viz.time_figures import named_time_figures
 
 __all__ = ["plot", "save_figures", "together"]
 
@@ -40,7 +42,7 @@ def save_figures(results: Sequence[Results], folder: Path, format: Literal["png"
 
     A run whose clients' own models were scored, and whose devices are of several classes, has figures by class too;
     among several runs their names end in the run's number. So do those of what was taken for what, of which each run
-    has its own, where that was counted.
+    has its own, where that was counted; and those of the load of links over time.
 
     Several results share the figures, where a run's name is without the words that all names begin with. A protocol has
     one colour in all runs. Where nothing was learned, there is only what was spent. Raises `UserError` for no results,
@@ -48,12 +50,16 @@ def save_figures(results: Sequence[Results], folder: Path, format: Literal["png"
     """
     rounds, summary = together(results, "rounds"), together(results, "summary")
     drawn = [named_figures(rounds, summary)]
+    if timed := [result for result in results if has_times(result)]:
+        drawn.append(named_time_figures(parts_of_rounds(timed), pd.DataFrame()))
     protocols = dict.fromkeys([*summary["protocol"], *rounds["protocol"]])
     for number, result in enumerate(results, start=1):
         ending = f"-{number}" if len(results) > 1 else ""
         of_classes = device_rounds(result)
         if len(of_classes):
             drawn.append(_ending_in(ending, named_class_figures(of_classes, protocols)))
+        if has_times(result):
+            drawn.append(_ending_in(ending, named_time_figures(parts_of_rounds([]), result.link_loads)))
         if (result.folder / "confusion.csv").exists():
             drawn.append(_ending_in(ending, named_confusion_figures(result.confusion, protocols)))
     folder.mkdir(parents=True, exist_ok=True)

@@ -12,14 +12,14 @@ from fedsim.data.dataset import FederatedDataset
 from fedsim.devices.compute import ComputeSettings
 from fedsim.devices.stream_buffer import StreamBuffer
 from fedsim.errors import UserError
-from fedsim.kernel.gather import Gathered, Journey, gather, give_up
+from fedsim.kernel.gather import give_up
 from fedsim.kernel.streams import Stream, Streams
-from fedsim.kernel.trace import AT_DEADLINE, NOBODY, Pause, Trace
+from fedsim.kernel.trace import Trace
 from fedsim.kernel.trip import Trip
 from fedsim.learning.learner import Learner, Model, OwnModel
 from fedsim.learning.training import TrainingSettings
 from fedsim.models.table import ModelTable
-from fedsim.network.attachment import Attachment, Backbone
+from fedsim.network.attachment import Attachment
 from fedsim.network.faults.outages import Outages
 from fedsim.network.hop import Hop
 from fedsim.network.network import Network
@@ -27,6 +27,7 @@ from fedsim.network.transfer import Transfer
 from fedsim.network.wires import Wires
 from fedsim.protocols.message import Message
 from fedsim.protocols.run_loop import NobodyLeft, RunLoop
+from fedsim.protocols.waiting import Waiting
 
 __all__ = ["SERVERS", "Client", "Cloud", "World"]
 
@@ -99,7 +100,7 @@ class Cloud:
 
 
 @dataclass(eq=False, slots=True)
-class World:
+class World(Waiting):
     """All that a protocol may touch."""
 
     env: Environment
@@ -228,53 +229,6 @@ class World:
             if fate := self.outages.fate(client.attachment):
                 raise NobodyLeft(f"{client.name!r} is needed, and can never be reached again ({fate})")
             yield from self.until_changed()
-
-    def until_changed(self, at: Backbone | None = None) -> Generator[Event, Any, None]:
-        """Wait until somebody may be reachable again, or free; the cloud does, or the station that *at* leads from."""
-        since_s = self.env.now
-        yield self.outages.changed
-        self.note_pause(Pause.OUTAGE, since_s, at)
-
-    def pause(self, kind: Pause, seconds: float, at: Backbone | None = None) -> Generator[Event, Any, None]:
-        """The cloud, or the station that *at* leads from, lets *seconds* pass, for a reason that the trace keeps."""
-        since_s = self.env.now
-        yield self.env.timeout(seconds)
-        self.note_pause(kind, since_s, at)
-
-    def note_pause(self, kind: Pause, since_s: float, at: Backbone | None = None) -> None:
-        """Since *since_s* until now time has passed at the cloud, or the station that *at* leads from; if it has."""
-        if since_s < self.env.now:
-            self.trace.pauses.append((-1 if at is None else at.cell, kind, since_s, self.env.now))
-
-    def gather(
-        self,
-        journeys: Sequence[Journey],
-        *,
-        count: int | None = None,
-        deadline_s: float | None = None,
-        at: Backbone | None = None,
-    ) -> Generator[Event, Any, Gathered]:
-        """What came of the journeys, for which the cloud waits, or the station that *at* leads from.
-
-        As `fedsim.kernel.gather.gather`, and the trace keeps what ended the waiting.
-        """
-        gathered: Gathered = yield gather(self.env, journeys, deadline_s=deadline_s, count=count)
-        if gathered.last is None and gathered.late:
-            self.note_pause(Pause.DEADLINE, gathered.since_s, at)
-        if at is None:
-            self.loop.closed_by = self.closed_by(gathered)
-        return gathered
-
-    def closed_by(self, gathered: Gathered) -> int:
-        """Who was waited for last: a client, of a group its last one, of a station whom that has waited for."""
-        if gathered.last is None:
-            return AT_DEADLINE if gathered.late else NOBODY
-        of = getattr(gathered.last, "of", None)
-        while isinstance(of, Sequence) and of:
-            of = of[-1]
-        if isinstance(of, Client):
-            return of.index
-        return int(getattr(of, "closed_by", NOBODY))
 
     def held_back(self, client: Client) -> int:
         """Training samples that *client* holds back, and does not train on."""

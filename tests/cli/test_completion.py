@@ -26,7 +26,13 @@ def script(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.parametrize(
     ("line", "offered"),
     [
-        ("", {"new", "run", "compare", "plot", "draw", "describe", "validate", "schema", "list", "completion"}),
+        (
+            "",
+            {
+                *("new", "run", "compare", "explain", "plot", "trace"),
+                *("draw", "describe", "validate", "schema", "list", "completion"),
+            },
+        ),
         ("comp", {"compare", "completion"}),
         ("run --no", {"--no-training"}),
         ("run --torch-device ", {"cpu", "cuda"}),

@@ -119,7 +119,10 @@ class Asynchronous(Protocol):
             yield from cloud.fold(self.server, updates, round_number=number)
             for _ in range(self.concurrency - len(away)):
                 send_out(number + 1)
-            world.loop.finish_round(cloud.state["model"], selected=len(updates), participants=len(updates))
+            last = arrival.journey.of.index
+            world.loop.finish_round(
+                cloud.state["model"], selected=len(updates), participants=len(updates), closed_by=last
+            )
 
     def _weighed(self, update: Update, version: int) -> Update:
         staleness = version - update.version
