@@ -15,7 +15,7 @@ from pathlib import Path
 import yaml
 
 from fedsim import cli, registry
-from writers import cases, scenarios, validation
+from writers import cases, intervals, scenarios, validation
 from writers.markdown import ROOT, table
 
 
@@ -100,5 +100,6 @@ BLOCKS: dict[str, Callable[[str], str]] = {
     "scenarios": scenarios.all_of,
     "cases": cases.table_of,
     "ended": cases.ended,
+    "intervals": lambda _: intervals.interval_table(),
     "validation": lambda _: validation.point_table(),
 }

@@ -29,7 +29,8 @@ def add_to(commands: Commands) -> None:
         help="Compare the protocols of finished runs.",
         description="Print a row for each protocol: accuracy, loss, simulated time, bytes and what it took to reach "
         "the target, and below it the metrics that were chosen; with several seeds, means and the half width of their "
-        "95 % interval (Student's t).",
+        "95 % interval (Student's t). Where a seed missed the target, there is a Kaplan-Meier median or a bound. "
+        "Among several paths, those that hold no finished run are passed over.",
         allow_abbrev=False,
     )
     add_run_folders(parser)
@@ -48,30 +49,46 @@ def add_to(commands: Commands) -> None:
         help="Tell what this accuracy cost, whatever target the runs had, as in --target 0.8.",
     )
     parser.add_argument(
+        "--front",
+        action="store_true",
+        help="Tell who is on the Pareto front of accuracy against simulated time, and against bytes: nobody else in "
+        "the table has at least that accuracy for less. It is one of means: close points are not told apart.",
+    )
+    parser.add_argument(
+        "--format",
+        choices=("table", "markdown", "latex", "csv"),
+        default="table",
+        help="How it is printed: to be read (table; without this option), or to be pasted, with units in the heads "
+        "(markdown, latex), or all numbers of the protocols in full (csv).",
+    )
+    parser.add_argument(
         "--csv",
         metavar="FILE",
         type=Path,
-        help="Write the numbers of the protocols, all of them and in full, to this file.",
+        help="Write the same numbers as --format csv to this file, whatever is printed.",
     )
     parser.set_defaults(execute=_execute)
 
 
 def _execute(arguments: argparse.Namespace) -> int:
-    from fedsim.cli.tables import show_comparison
+    from fedsim.cli.tables import as_csv, show_comparison
     from fedsim.experiment.compare import compare
-    from fedsim.experiment.results import load_results
+    from fedsim.experiment.results import load_finished
     from fedsim.scenario.scalars import printable
 
-    results = [load_results(folder) for folder in arguments.folders]
+    results, passed_over = load_finished(arguments.folders)
     path: Path | None = arguments.csv
     if path is not None and (problem := _why_no_file(path)):
         raise UserError(f"--csv: cannot write {printable(str(path))}: {problem}")
-    show_comparison(results, at=arguments.at, target=arguments.target)
-    numbers = compare(results, at=arguments.at, target=arguments.target)
-    for remark in _remarks(results, numbers, arguments.at, arguments.target):
+    at, target = arguments.at, arguments.target
+    show_comparison(results, at=at, target=target, front=arguments.front, format=arguments.format)
+    numbers = compare(results, at=at, target=target)
+    for problem in passed_over:
+        sys.stderr.write(f"Remark: passed over: {problem}\n")
+    for remark in _remarks(results, numbers, at, target):
         sys.stderr.write(f"Remark: {remark}\n")
     if path is not None:
-        path.write_text(numbers.to_csv(index=False, lineterminator="\n"), encoding="utf-8", newline="")
+        path.write_text(as_csv(numbers), encoding="utf-8", newline="")
     return 0
 
 

@@ -40,17 +40,17 @@ def _execute(arguments: argparse.Namespace) -> int:
     from fedsim.experiment.compare import run_names
     from fedsim.experiment.figures import save_figures
     from fedsim.experiment.network_drawings import draw_run
-    from fedsim.experiment.results import load_results
+    from fedsim.experiment.results import load_finished
     from fedsim.files import why_no_folder
     from fedsim.scenario.scalars import printable
 
-    results = [load_results(folder) for folder in arguments.folders]
+    results, passed_over = load_finished(arguments.folders)
     if arguments.out is None and len(results) > 1:
         raise UserError("several run folders share their figures: say where to put them with --out DIR")
-    folder = arguments.folders[0] / "figures" if arguments.out is None else arguments.out
+    folder = results[0].folder / "figures" if arguments.out is None else arguments.out
     if problem := why_no_folder(folder):
         raise UserError(f"{problem}; choose another folder with --out")
-    remarks = []
+    remarks = [f"Remark: passed over: {problem}\n" for problem in passed_over]
     paths = save_figures(results, folder, arguments.format)
     for number, (result, name) in enumerate(zip(results, run_names(results), strict=True), start=1):
         which = f"network-{number}" if len(results) > 1 else "network"

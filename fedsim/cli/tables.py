@@ -1,11 +1,11 @@
-"""Tables: drawn for the width of a terminal, and as plain Markdown where the output is piped."""
+"""Tables: drawn for the width of a terminal, as plain Markdown where the output is piped, or to be pasted."""
 
 from __future__ import annotations
 
 import re
 import sys
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from rich import box
 from rich.console import Console
@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from fedsim import registry
+from fedsim.cli.paper_formats import latex, markdown_text
 from fedsim.experiment.compare import compare, run_names
 from fedsim.experiment.compare_device_classes import compare_device_classes
 from fedsim.experiment.planned_costs import planned_costs
@@ -25,37 +26,90 @@ if TYPE_CHECKING:
     from fedsim.experiment.compare import Budget
     from fedsim.experiment.results import Results
 
-__all__ = ["markdown", "show_cells", "show_comparison", "show_paper_table"]
+__all__ = ["Format", "as_csv", "markdown", "show_cells", "show_comparison", "show_paper_table"]
 
 _ANY_WIDTH = 10_000
 COSTS = "What a round takes, by device class: means of one device over the run, and the busiest cell"
 
 
 def show_comparison(
-    results: Sequence[Results], *, at: Budget | None = None, target: float | None = None, quiet: bool = False
+    results: Sequence[Results],
+    *,
+    at: Budget | None = None,
+    target: float | None = None,
+    front: bool = False,
+    format: Format = "table",
+    quiet: bool = False,
 ) -> None:
-    """Print the protocols of *results* side by side; unless *quiet*, what could be misread goes to standard error."""
-    further = () if at is None else (at[0],)
+    """Print the protocols of *results* side by side; unless *quiet*, what could be misread goes to standard error.
+
+    *front* tells who is on a Pareto front. Of the formats, ``table`` is for eyes, the others are to be pasted: they
+    have units in the heads. ``csv`` has the numbers of the protocols alone, all of them and in full.
+    """
     compared = compare(results, at=at, target=target)
-    shown = comparison_cells(compared, further)
-    of_classes = compare_device_classes(results, at=at, target=target)  # before anything is printed: it may be damaged
-    costs = planned_costs(results)
+    tables = [] if format == "csv" else list(_tables(results, compared, at, target, front, format != "table"))
     said = [] if quiet else list(map(remarks, results))
-    show_cells(shown, left=("run", "protocol"))
-    if len(of_classes):
-        sys.stdout.write("\nBy device class: own models, and bytes of one device\n\n")
-        cells = comparison_cells(of_classes, further).drop(columns="rounds")  # the run's: they stand above
-        show_cells(cells, left=("run", "protocol", "device class"))
-    if len(costs):
-        sys.stdout.write(f"\n{COSTS}\n\n")
-        show_cells(cost_cells(costs), left=("run", "protocol", "device class"))
-    for title, cells in further_tables(compared):
-        sys.stdout.write(f"\n{title}\n\n")
-        show_cells(cells, left=("run", "protocol", "class", "true class", "class of samples"))
+    if format == "csv":
+        sys.stdout.write(as_csv(compared))
+    for place, (title, cells, left) in enumerate(tables):
+        _WRITERS[format](title, cells, left, bool(place))
     sys.stdout.flush()
     for name, of_run in zip(run_names(results), said, strict=True) if said else ():
         for remark in of_run:
             sys.stderr.write(f"Remark: {f'{name}, ' if len(results) > 1 else ''}{remark}\n")
+
+
+def as_csv(compared: pd.DataFrame) -> str:
+    """All numbers of a comparison, in full."""
+    return compared.to_csv(index=False, lineterminator="\n")
+
+
+def _tables(
+    results: Sequence[Results],
+    compared: pd.DataFrame,
+    at: Budget | None,
+    target: float | None,
+    front: bool,
+    units_in_head: bool,
+) -> Iterator[tuple[str, pd.DataFrame, tuple[str, ...]]]:
+    """Title, cells and the columns that are flush left; the first has no title."""
+    further = (*(() if at is None else (at[0],)), *(("rounds_to_target",) if units_in_head else ()))
+    cells = comparison_cells(compared, further, front=front, units_in_head=units_in_head)
+    yield "", cells, ("run", "protocol")
+    of_classes = compare_device_classes(results, at=at, target=target)
+    if len(of_classes):
+        cells = comparison_cells(of_classes, further, units_in_head=units_in_head)
+        yield (
+            "By device class: own models, and bytes of one device",
+            cells.drop(columns="rounds"),  # the run's: they stand above
+            ("run", "protocol", "device class"),
+        )
+    costs = planned_costs(results)
+    if len(costs):
+        yield COSTS, cost_cells(costs, units_in_head=units_in_head), ("run", "protocol", "device class")
+    for title, cells in further_tables(compared, units_in_head=units_in_head):
+        yield title, cells, ("run", "protocol", "class", "true class", "class of samples")
+
+
+def _drawn_below(title: str, cells: pd.DataFrame, left: Sequence[str], below: bool) -> None:
+    sys.stdout.write(f"\n{title}\n\n" if below else "")
+    show_cells(cells, left=left)
+
+
+def _markdown_below(title: str, cells: pd.DataFrame, left: Sequence[str], below: bool) -> None:
+    sys.stdout.write(f"\n{markdown_text(title)}\n\n" if below else "")
+    names = {str(name): cells[name].map(markdown_text) for name in cells if name in left}
+    escaped = cells.assign(**names).rename(columns=lambda head: markdown_text(str(head)))
+    sys.stdout.write(_piped(escaped, left=left))
+
+
+def _latex_below(title: str, cells: pd.DataFrame, left: Sequence[str], below: bool) -> None:
+    sys.stdout.write(f"\n% {title}\n" if below else "% needs \\usepackage{booktabs}\n")
+    sys.stdout.write(latex(cells, left=left))
+
+
+Format: TypeAlias = Literal["table", "markdown", "latex", "csv"]
+_WRITERS = {"table": _drawn_below, "markdown": _markdown_below, "latex": _latex_below}
 
 
 def show_paper_table(name: str, results: Results) -> None:
@@ -93,9 +147,15 @@ def show_cells(cells: pd.DataFrame, *, left: Sequence[str], console: Console | N
 
 def markdown(cells: pd.DataFrame, *, left: Sequence[str]) -> str:
     """*cells* as a Markdown table that is also easy to read as it is; ``±`` becomes ``+/-``, ``µ`` ``u``."""
+    plain = {"±": "+/-", "µ": "u", "|": r"\|"}
+    return _piped(cells.map(lambda text: re.sub("[±µ|]", lambda sign: plain[sign[0]], text)), left=left)
+
+
+def _piped(cells: pd.DataFrame, *, left: Sequence[str]) -> str:
+    """Lines with pipes, in columns of one width."""
     columns = []
     for title in cells:
-        texts = [str(title), *(text.replace("±", "+/-").replace("µ", "u").replace("|", r"\|") for text in cells[title])]
+        texts = [str(title), *cells[title]]
         width = max(map(len, texts))
         if title in left:
             texts, rule = [text.ljust(width) for text in texts], "-" * width

@@ -19,6 +19,7 @@ import numpy as np
 import pandas as pd
 
 from fedsim.errors import UserError, nearest, some
+from fedsim.experiment.fronts import mark_fronts
 from fedsim.experiment.means_over_seeds import means_over_seeds
 from fedsim.experiment.results import Results, load_several
 from fedsim.metrics.intervals import half_width
@@ -29,6 +30,7 @@ __all__ = [
     "BUDGETS",
     "Budget",
     "Difference",
+    "attainable",
     "compare",
     "difference",
     "ended_before",
@@ -61,10 +63,16 @@ def summary_at(rounds: pd.DataFrame, at: Budget | None = None, target: float | N
         _check(at)
     if target is not None and not (_is_number(target) and 0 < target < 1):
         raise UserError(f"target={target!r} must be an accuracy between 0 and 1, as in 0.8")
+    target = attainable(rounds, target)
     return pd.DataFrame(
         {"protocol": protocol, "seed": seed, **event_row(run if at is None else _within(run, at), target)}
         for (protocol, seed), run in rounds.groupby(["protocol", "seed"], sort=False)
     )
+
+
+def attainable(rounds: pd.DataFrame, target: float | None) -> float | None:
+    """The *target*; None where none of these *rounds* has an accuracy: nothing is learned, or numbers are predicted."""
+    return target if rounds["accuracy"].notna().any() else None
 
 
 def ended_before(rounds: pd.DataFrame, at: Budget) -> list[str]:
@@ -125,17 +133,24 @@ def compare(
     accuracy cost, by the rule for `stop.target_accuracy`. With either, closed forms are left out: they are of whole
     runs.
 
-    Columns: ``run``, ``protocol``, ``accounting``, ``n`` (seeds), and for each of `METRICS` ``<metric>_mean``,
-    ``<metric>_half_width`` (of the 95 % interval; empty with one seed) and ``<metric>_n``: over how many seeds, as a
-    target may be reached on some only. The same of each metric that ``evaluate.metrics`` has chosen in any of the runs.
-    What no seed has is empty, never 0.
+    Columns: ``run``, ``protocol``, ``accounting``, ``n`` (seeds), ``target_accuracy``, and for each of `METRICS`
+    ``<metric>_mean``, ``<metric>_half_width`` (of the 95 % interval; empty with one seed) and ``<metric>_n``: over how
+    many seeds. The same of each metric that ``evaluate.metrics`` has chosen in any of the runs. What no seed has is
+    empty, never 0.
+
+    What was spent until the target has a mean only if all seeds reached it. It has more columns: ``<metric>_median``,
+    the Kaplan-Meier median, in which seeds that missed the target count as censored at their end; the ends of its
+    interval, ``_median_low`` and ``_median_high``, each empty where there is none; and ``_above``, a bound where there
+    is no median (`fedsim.metrics.kaplan_meier`).
+
+    ``front_time`` and ``front_bytes`` say whether the row is on the Pareto front of all rows (`mark_fronts`).
 
     Raises `UserError` when there is no run, or no finished one in a folder, and for a budget or a target that cannot
     be.
     """
     opened = load_several(results)
     summaries = [_summary(result, at, target) for result in opened]
-    return pd.DataFrame(means_over_seeds(zip(run_names(opened), summaries, strict=True)))
+    return mark_fronts(pd.DataFrame(means_over_seeds(zip(run_names(opened), summaries, strict=True))))
 
 
 def run_names(results: Sequence[Results]) -> list[str]:
@@ -155,9 +170,10 @@ def _summary(result: Results, at: Budget | None, target: float | None) -> pd.Dat
     run = ["protocol", "seed", "accounting"]
     nothing = events[run].head(0).assign(rounds=0)
     found = nothing if result.rounds.empty else summary_at(result.rounds, at, target)
-    known = events[run] if at else events.drop(columns=[name for name in found if name not in run])
+    known = events[run] if at else events.drop(columns=[*found.columns.difference(run)], errors="ignore")
     every_run = known.merge(found, on=run, how="left")
-    return every_run.assign(rounds=every_run["rounds"].fillna(0))  # some had no round at all
+    with_target = every_run.get("target_accuracy", pd.Series(dtype=float)).max()
+    return every_run.assign(rounds=every_run["rounds"].fillna(0), target_accuracy=with_target)  # some had no round
 
 
 @dataclass(frozen=True)
@@ -168,7 +184,9 @@ class Difference:
     half_width: float
     """Half of the 95 % interval; NaN with one seed."""
     n: int
-    """Seeds that both have."""
+    """Seeds on which both have a value."""
+    of: int
+    """Seeds on which both were run. More than `n` where a target was missed: the others are then the fast ones."""
 
     @property
     def sign(self) -> Literal[1, 0, -1]:
@@ -182,15 +200,16 @@ def difference(summary: pd.DataFrame, one: str, other: str, metric: str = "final
     """By how much *metric* is larger for protocol *one* than for *other*, seed by seed.
 
     On a seed all protocols meet the same data, the same start and the same draws; pairing takes out what that does to
-    both, so the interval is narrower than those of the two means. Seeds that have a value of one only do not count, and
-    where both are infinite there is no difference (NaN). *summary* is a table like `Results.summary`, of which
-    the rows with accounting ``event`` count. Raises `UserError` when a column or a protocol is not there, a run stands
-    twice, or no seed has a value of both.
+    both, so the interval is narrower than those of the two means. Seeds that have a value of one only do not count: by
+    how much a protocol that reached a target is faster than one that missed it, nobody knows. `Difference.of` tells how
+    many there are. Where both are infinite there is no difference (NaN). *summary* is a table like `Results.summary`,
+    of which the rows with accounting ``event`` count. Raises `UserError` when a column or a protocol is not there, a
+    run stands twice, or no seed has a value of both.
 
     >>> seeds = pd.DataFrame({"protocol": list("aabb"), "seed": [1, 2, 1, 2], "final_accuracy": [0.8, 0.7, 0.7, 0.61]})
     >>> found = difference(seeds.assign(accounting="event"), "a", "b")
-    >>> round(found.mean, 3), round(found.half_width, 4), found.n, found.sign
-    (0.095, 0.0635, 2, 1)
+    >>> round(found.mean, 3), round(found.half_width, 4), found.n, found.of, found.sign
+    (0.095, 0.0635, 2, 2, 1)
     """
     if metric not in summary:
         raise UserError(f"there is no column {metric!r} in this summary{nearest(metric, map(str, summary))}")
@@ -206,4 +225,5 @@ def difference(summary: pd.DataFrame, one: str, other: str, metric: str = "final
     if paired.empty:
         raise UserError(f"{one!r} and {other!r} have no seed in common with a {metric}")
     differences = (paired[one] - paired[other]).to_list()
-    return Difference(float(np.mean(differences)), half_width(differences), len(differences))
+    both = events.groupby("seed")["protocol"].agg(lambda run: {one, other} <= {*run}).sum()
+    return Difference(float(np.mean(differences)), half_width(differences), len(differences), int(both))

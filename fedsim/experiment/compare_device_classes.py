@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pandas as pd
 
-from fedsim.experiment.compare import Budget, run_names, summary_at
+from fedsim.experiment.compare import Budget, attainable, run_names, summary_at
 from fedsim.experiment.means_over_seeds import means_over_seeds
 from fedsim.experiment.results import Results, load_several
 from fedsim.metrics.summary import event_row
@@ -62,6 +62,7 @@ def _summaries(results: Results, at: Budget | None, target: float | None) -> Ite
     if table.empty:
         return
     ends = summary_at(results.rounds, at, target).set_index(["protocol", "seed"])["rounds"]
+    target = attainable(table, target)
     for protocol, of_protocol in table.groupby("protocol", sort=False):
         for kind, of_kind in of_protocol.groupby("device_class", sort=False):
             rows = [

@@ -10,12 +10,13 @@ from typing import Literal, TypeVar
 import pandas as pd
 
 from fedsim.errors import UserError
-from fedsim.experiment.compare import run_names
+from fedsim.experiment.compare import compare, run_names
 from fedsim.experiment.compare_device_classes import device_rounds
 from fedsim.experiment.explain import has_times, parts_of_rounds
 from fedsim.experiment.results import Results, load_several
 from fedsim.scenario.scalars import printable
 from fedsim.viz.confusion_figures import named_confusion_figures
+from fedsim.viz.front_figures import front_figure
 from fedsim.viz.names import names_apart
 from fedsim.viz.overview import named_class_figures, named_figures, overview
 from fedsim.viz.save import save_figure
@@ -40,6 +41,8 @@ def plot(results: Sequence[Results | Path | str]) -> ShownFigure:
 def save_figures(results: Sequence[Results], folder: Path, format: Literal["png", "svg", "pdf"] = "png") -> list[Path]:
     """Draw *results* into files of *folder*, one for each figure and ``overview``; returns their paths.
 
+    Where several protocols or runs have a score, ``front`` shows which are worth their time, and their bytes.
+
     A run whose clients' own models were scored, and whose devices are of several classes, has figures by class too;
     among several runs their names end in the run's number. So do those of what was taken for what, of which each run
     has its own, where that was counted; and those of the load of links over time.
@@ -62,8 +65,19 @@ def save_figures(results: Sequence[Results], folder: Path, format: Literal["png"
             drawn.append(_ending_in(ending, named_time_figures(parts_of_rounds([]), result.link_loads)))
         if (result.folder / "confusion.csv").exists():
             drawn.append(_ending_in(ending, named_confusion_figures(result.confusion, protocols)))
+    if (front := front_figure(_compared(results), protocols)) is not None:
+        drawn.append(iter([("front", front)]))
     folder.mkdir(parents=True, exist_ok=True)
     return [save_figure(figure, folder / f"{name}.{format}") for name, figure in chain.from_iterable(drawn)]
+
+
+def _compared(results: Sequence[Results]) -> pd.DataFrame:
+    """The comparison of all of them, where a run is called as in the figures."""
+    compared = compare(results)
+    if len(results) == 1:
+        return compared.drop(columns="run")
+    names = run_names(results)
+    return compared.replace({"run": dict(zip(names, names_apart(names), strict=True))})
 
 
 def _ending_in(ending: str, figures: Iterable[tuple[str, _Drawn]]) -> Iterator[tuple[str, _Drawn]]:

@@ -40,7 +40,11 @@ if TYPE_CHECKING:
     from fedsim.models.torch_module import Module
     from fedsim.viz.shown_figure import ShownFigure
 
-__all__ = ["Results", "load_results", "load_several"]
+__all__ = ["NoRun", "Results", "load_finished", "load_results", "load_several"]
+
+
+class NoRun(UserError):
+    """There is no finished run in a folder, and nothing is wrong with that."""
 
 
 @dataclass(frozen=True, repr=False)
@@ -252,7 +256,7 @@ def _check_device_classes(table: pd.DataFrame, rounds: pd.DataFrame, path: Path)
 def load_results(folder: Path | str) -> Results:
     """The results in a run folder.
 
-    Raises `UserError` when there is no finished run in it.
+    Raises `UserError` when there is no finished run in it: `NoRun`, unless it is one that has lost something.
     """
     folder = Path(folder)
     shown = printable(str(folder))
@@ -261,14 +265,35 @@ def load_results(folder: Path | str) -> Results:
         others = [str(other) for other in folder.parent.iterdir() if other != folder] if folder.parent.is_dir() else []
         raise UserError(f"there is no run folder {shown}{nearest(str(folder), others)}")
     if not os.path.lexists(path):
-        raise UserError(f"{shown} is no run folder: it has no manifest.json")
+        if all(os.path.lexists(folder / name) for name in ("rounds.parquet", "summary.csv")):
+            raise UserError(f"{shown} has lost its manifest.json; {AGAIN}")
+        raise NoRun(f"{shown} is no run folder: it has no manifest.json")
     results = Results(folder)
     if results.manifest["status"] != "finished":
         if busy := why_busy(folder):
-            raise UserError(busy)
+            raise NoRun(busy)
         command = shlex.join(["fedsim", "run", str(folder / "scenario.yaml"), "--out", str(folder), "--resume"])
-        raise UserError(f"the run in {shown} is not finished; go on with: {command}")
+        raise NoRun(f"the run in {shown} is not finished; go on with: {command}")
     return results
+
+
+def load_finished(folders: Sequence[Path]) -> tuple[list[Results], list[str]]:
+    """The finished runs among several *folders*, as of ``runs/*``, and a sentence for each that holds none.
+
+    Raises `UserError` when there is none at all, and when a folder is not there or holds a run that is damaged. A
+    single folder is meant as it is: `load_results`.
+    """
+    if len(folders) == 1:
+        return [load_results(folders[0])], []
+    results, passed_over = [], []
+    for folder in folders:
+        try:
+            results.append(load_results(folder))
+        except NoRun as problem:
+            passed_over.append(str(problem))
+    if not results:
+        raise UserError(f"none of these {len(folders)} is a finished run; the first: {passed_over[0]}")
+    return results, passed_over
 
 
 def load_several(results: Sequence[Results | Path | str]) -> list[Results]:

@@ -37,7 +37,10 @@ class Median:
     high: float
     """The upper end, likewise: with three runs it is always NaN."""
     above: float
-    """Where there is no median: the largest value that the median of these runs is certainly above; else NaN."""
+    """Where there is no median: the largest value that the median of these runs is known to be above; else NaN.
+
+    Infinite where most of them can never reach the target.
+    """
 
 
 def kaplan_meier_median(needed: Sequence[float], ended: Sequence[float]) -> Median:
@@ -45,14 +48,15 @@ def kaplan_meier_median(needed: Sequence[float], ended: Sequence[float]) -> Medi
 
     *needed* has a value for each run, NaN for one that did not reach the target; *ended* has what the run had spent at
     its end, of which only those of the latter count. NaN there is a run of which nothing is known: it is censored at 0.
-    Both are in the same unit, and not below 0. A run that ended at the very value at which another one reached the
+    Infinity is a run that can never reach the target, as its model has diverged: it stays among those that have not.
+    All are in the same unit, and not below 0. A run that ended at the very value at which another one reached the
     target counts as one that had still been there.
 
     The interval is that of R. Brookmeyer and J. Crowley (*A Confidence Interval for the Median Survival Time*,
     Biometrics 38, 1982): all values at which 1/2 is within the interval of the curve, whose variance is Greenwood's,
     on the scale of log(-log). It holds for many runs; `docs/comparing.md` says what it is worth for few.
 
-    Raises `ValueError` where the lengths differ, a value is below 0 or one is infinite.
+    Raises `ValueError` where the lengths differ, a value is below 0, or what was needed is infinite.
 
     >>> kaplan_meier_median([2.0, float("nan"), 3.0], [0.0, 5.0, 0.0])
     Median(n=3, reached=2, value=3.0, low=2.0, high=nan, above=nan)
@@ -65,20 +69,20 @@ def kaplan_meier_median(needed: Sequence[float], ended: Sequence[float]) -> Medi
         raise ValueError(f"{times.shape} values of what was needed and {ends.shape} of what was spent at the end")
     missed = np.isnan(times)
     spent, censored = times[~missed], ends[missed]
-    for values in (spent, censored):
-        if not ((values >= 0) & (values < math.inf)).all():
-            raise ValueError("what was spent must be finite and not below 0")
+    if not ((spent >= 0) & (spent < math.inf)).all() or not (censored >= 0).all():
+        raise ValueError("what was needed must be finite, and nothing below 0")
     if not spent.size:
-        return Median(times.size, 0, math.nan, math.nan, math.nan, _certainly_above(spent, censored))
+        return Median(times.size, 0, math.nan, math.nan, math.nan, _above(spent, censored))
     value, low, high = _median_and_interval(spent, censored)
-    above = _certainly_above(spent, censored) if math.isnan(value) else math.nan
+    above = _above(spent, censored) if math.isnan(value) else math.nan
     return Median(times.size, spent.size, value, low, high, above)
 
 
 def _median_and_interval(spent: NDArray[np.float64], censored: NDArray[np.float64]) -> tuple[float, float, float]:
     from scipy.stats import CensoredData, ecdf  # loads for half a second
 
-    curve = ecdf(CensoredData(uncensored=spent, right=censored)).sf
+    at_the_end = np.minimum(censored, 1 + max(spent))  # after the last step it does not matter when
+    curve = ecdf(CensoredData(uncensored=spent, right=at_the_end)).sf
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", RuntimeWarning)  # where the curve is at 1 or at 0 it has no interval
         interval = curve.confidence_interval(CONFIDENCE, method="log-log")
@@ -91,7 +95,7 @@ def _first(values: NDArray[np.float64], there: NDArray[np.bool_]) -> float:
     return float(values[there.argmax()]) if there.any() else math.nan
 
 
-def _certainly_above(spent: NDArray[np.float64], censored: NDArray[np.float64]) -> float:
+def _above(spent: NDArray[np.float64], censored: NDArray[np.float64]) -> float:
     """The largest end of a censored run at which fewer than half of the runs can have reached the target.
 
     Those that reached it by then, and all that had ended before: nobody followed them any longer.

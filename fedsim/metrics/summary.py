@@ -29,6 +29,7 @@ def event_row(rounds: pd.DataFrame, target_accuracy: float | None) -> dict[str, 
         "best_accuracy": evaluated["accuracy"].max() if len(evaluated) else np.nan,
         "loss": evaluated["loss"].iloc[-1] if len(evaluated) else np.nan,
         **{name: evaluated[column].iloc[-1] for column, name in _finals(evaluated) if len(evaluated)},
+        "target_accuracy": np.nan if target_accuracy is None else float(target_accuracy),
         "time_to_target_s": np.nan if reached is None else reached["sim_time_s"],
         "bytes_to_target": np.nan if reached is None else reached["transfer_bytes"],
         "rounds_to_target": np.nan if reached is None else reached["round"],
@@ -38,8 +39,9 @@ def event_row(rounds: pd.DataFrame, target_accuracy: float | None) -> dict[str, 
 def formula_row(event: dict[str, Any], cost: Cost) -> dict[str, Any]:
     """The summary of the same run by a closed form: the same learning, other costs."""
     uplink, downlink = cost.uplink_bytes, cost.downlink_bytes
+    of_the_target = ("target_accuracy", "time_to_target_s", "bytes_to_target", "rounds_to_target")
     return {
-        **{name: np.nan if name.endswith("_target") or name.endswith("_target_s") else event[name] for name in event},
+        **{name: np.nan if name in of_the_target else event[name] for name in event},
         "accounting": "formula",
         "sim_time_s": cost.communication_s + cost.computation_s,
         "uplink_bytes": uplink,

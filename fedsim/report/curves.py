@@ -53,7 +53,8 @@ class _Axis:
     @staticmethod
     def over(evaluated: pd.DataFrame, column: str, title: str, quantity: str) -> _Axis:
         unit, name = scale(quantity, evaluated[column].max())
-        logarithmic = is_logarithmic(evaluated, column)
+        ends = evaluated.groupby([runs_of(evaluated), "protocol"])[column].max()
+        logarithmic = is_logarithmic(evaluated[column].min(), ends)
         words = f"what is {title}" if quantity == "bytes" else title
         end = ", logarithmic" if logarithmic else ""
         return _Axis(column, f"{title}, {name}", f"{words} (in {name}{end})", unit, logarithmic)

@@ -9,14 +9,21 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocat
 from fedsim.viz.human import ROUND_TIMES, scale, size
 from fedsim.viz.series import runs_of
 
-__all__ = ["is_logarithmic", "scaled_x"]
+__all__ = ["is_logarithmic", "labelled_x", "scaled_x"]
 
 _LOG_RATIO = 20.0  # an axis is logarithmic when protocols end that far apart
 
 
 def scaled_x(rounds: pd.DataFrame, ax: Axes, column: str, label: str, quantity: str) -> Axes:
     """Label the x axis in the unit that fits; logarithmic, with a unit at each mark, where protocols end far apart."""
-    if is_logarithmic(rounds, column):
+    scored = rounds.dropna(subset=["loss"])
+    ends = scored.groupby([runs_of(scored), "protocol"])[column].max()
+    return labelled_x(ax, scored[column].min(), ends, label, quantity)
+
+
+def labelled_x(ax: Axes, smallest: float, ends: pd.Series[float], label: str, quantity: str) -> Axes:
+    """The same for what begins at *smallest* and *ends* at several places."""
+    if is_logarithmic(smallest, ends):
         ax.set_xscale("log")
         ax.xaxis.set_minor_locator(NullLocator())
         if quantity == "seconds":
@@ -27,18 +34,16 @@ def scaled_x(rounds: pd.DataFrame, ax: Axes, column: str, label: str, quantity: 
             ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: size(value)))
         ax.set_xlabel(f"{label} (logarithmic)")
         return ax
-    unit, name = scale(quantity, rounds.dropna(subset=["loss"])[column].max())
+    unit, name = scale(quantity, ends.max())
     ax.xaxis.set_major_locator(_MultiplesOf(unit))
     ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value / unit:g}"))
     ax.set_xlabel(f"{label}, {name}")
     return ax
 
 
-def is_logarithmic(rounds: pd.DataFrame, column: str) -> bool:
-    """Whether protocols end so far apart in *column* that a linear axis would hide the shorter ones."""
-    scored = rounds.dropna(subset=["loss"])
-    ends = scored.groupby([runs_of(scored), "protocol"])[column].max()
-    return bool(scored[column].min() > 0 and ends.max() / ends.min() >= _LOG_RATIO)
+def is_logarithmic(smallest: float, ends: pd.Series[float]) -> bool:
+    """Whether what begins at *smallest* *ends* so far apart that a linear axis would hide the shorter ones."""
+    return bool(smallest > 0 and ends.max() / ends.min() >= _LOG_RATIO)
 
 
 class _MultiplesOf(MaxNLocator):

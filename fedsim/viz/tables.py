@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 import textwrap
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import pandas as pd
@@ -16,8 +15,9 @@ import pandas as pd
 from fedsim.metrics.chosen import chosen_column
 from fedsim.scenario.scalars import printable
 from fedsim.units import si
+from fedsim.viz.cells import Column, cell, column_cells, in_units, is_told
 from fedsim.viz.chosen_tables import errors_in_a_unit, recall_tables, titles_by_test_set, told_in_a_unit
-from fedsim.viz.human import number, scale, with_half_width
+from fedsim.viz.human import number
 
 __all__ = [
     "WIDTH",
@@ -83,75 +83,83 @@ def many(count: int, noun: str) -> str:
     return f"{count:,} {noun}" if count == 1 else f"{count:,} {noun}s"
 
 
-@dataclass(frozen=True)
-class _Column:
-    metric: str
-    title: str
-    quantity: str | None = None
-    asked: bool = False
-    """Whether it is shown only to those who ask for it."""
-
-
 _COLUMNS = (
-    _Column("final_accuracy", "accuracy"),
-    _Column("loss", "loss"),
-    _Column("rmse", "RMSE"),
-    _Column("final_accuracy_global", "accuracy, global"),
-    _Column("rmse_global", "RMSE, global"),
-    _Column("final_accuracy_clients", "accuracy, clients"),
-    _Column("rmse_clients", "RMSE, clients"),
-    _Column("final_accuracy_unseen", "accuracy, unseen"),
-    _Column("rmse_unseen", "RMSE, unseen"),
-    _Column("sim_time_s", "simulated time", "seconds"),
-    _Column("uplink_bytes", "uplink", "bytes"),
-    _Column("downlink_bytes", "downlink", "bytes"),
-    _Column("transfer_bytes", "traffic", "bytes", asked=True),
-    _Column("backbone_bytes", "on the backbone", "bytes", asked=True),
-    _Column("network_bytes", "on all links", "bytes", asked=True),
-    _Column("energy_j", "energy", "joules"),
-    _Column("rounds", "rounds"),
-    _Column("time_to_target_s", "time to target", "seconds"),
-    _Column("bytes_to_target", "bytes to target", "bytes"),
+    Column("final_accuracy", "accuracy"),
+    Column("loss", "loss"),
+    Column("rmse", "RMSE"),
+    Column("final_accuracy_global", "accuracy, global"),
+    Column("rmse_global", "RMSE, global"),
+    Column("final_accuracy_clients", "accuracy, clients"),
+    Column("rmse_clients", "RMSE, clients"),
+    Column("final_accuracy_unseen", "accuracy, unseen"),
+    Column("rmse_unseen", "RMSE, unseen"),
+    Column("sim_time_s", "simulated time", "seconds"),
+    Column("uplink_bytes", "uplink", "bytes"),
+    Column("downlink_bytes", "downlink", "bytes"),
+    Column("transfer_bytes", "traffic", "bytes", asked=True),
+    Column("backbone_bytes", "on the backbone", "bytes", asked=True),
+    Column("network_bytes", "on all links", "bytes", asked=True),
+    Column("energy_j", "energy", "joules"),
+    Column("rounds", "rounds"),
+    Column("rounds_to_target", "rounds to target", asked=True),
+    Column("time_to_target_s", "time to target", "seconds"),
+    Column("bytes_to_target", "bytes to target", "bytes"),
 )
 
 
 _FURTHER_TABLES = {
     "Filters that clients have chosen last, and their models without the others: means over clients": (
-        _Column("filters_share", "filters"),
-        _Column("flops_share", "FLOPs"),
-        _Column("present_share", "with shortcuts"),
-        _Column("target_met", "target met"),
-        _Column("kept_accuracy", "accuracy"),
-        _Column("kept_inference_s", "inference", "seconds"),
-        _Column("inference_s", "of whole models", "seconds"),
+        Column("filters_share", "filters"),
+        Column("flops_share", "FLOPs"),
+        Column("present_share", "with shortcuts"),
+        Column("target_met", "target met"),
+        Column("kept_accuracy", "accuracy"),
+        Column("kept_inference_s", "inference", "seconds"),
+        Column("inference_s", "of whole models", "seconds"),
     ),
     "Newcomers, after the last round": (
-        _Column("newcomers", "newcomers"),
-        _Column("newcomers_accuracy", "accuracy"),
-        _Column("newcomers_rmse", "RMSE"),
-        _Column("newcomers_s", "simulated time", "seconds"),
-        _Column("newcomers_bytes", "downlink", "bytes"),
+        Column("newcomers", "newcomers"),
+        Column("newcomers_accuracy", "accuracy"),
+        Column("newcomers_rmse", "RMSE"),
+        Column("newcomers_s", "simulated time", "seconds"),
+        Column("newcomers_bytes", "downlink", "bytes"),
     ),
 }
 """Columns that only some protocols have: a table of their own for each title."""
 
 
-def comparison_cells(comparison: pd.DataFrame, further: Collection[str] = ()) -> pd.DataFrame:
+_FRONTS = {"front_time": "time", "front_bytes": "bytes"}
+
+
+def comparison_cells(
+    comparison: pd.DataFrame, further: Collection[str] = (), *, front: bool = False, units_in_head: bool = False
+) -> pd.DataFrame:
     """What `fedsim.compare` returned, as text: a column for each metric that any row has, and some *further* ones.
 
     What `fedsim.compare_device_classes` returned has one column more, for the device class.
 
     With several seeds a cell is a mean and the half width of its 95 % interval, or one number where they all agree. The
-    number of seeds has a column of its own then, and stands in a cell that has fewer: ``3.2 h (2 of 3)``.
+    number of seeds has a column of its own then, and stands in a cell that has fewer: ``0.93 (2 of 3)``. Where not all
+    seeds reached a target the cell is a median or a bound: ``median 3.2 h (2 of 3)``, ``> 5.2 h (1 of 3)``.
+
+    *front* adds a column that says on which Pareto fronts a row is: of accuracy against time, bytes or both.
+    *units_in_head* has one unit for a column, and it is in its title, with the target where all rows have the same.
     """
     columns = [column for column in _with_errors(comparison, _COLUMNS) if not column.asked or column.metric in further]
-    return _cells_of(comparison, columns, among=comparison)
+    cells = _cells_of(comparison, columns, among=comparison, units_in_head=units_in_head)
+    if front:
+        names = ([_FRONTS[one] for one in _FRONTS if row[one]] for _, row in comparison.iterrows())
+        cells["front"] = [", ".join(name) for name in names]
+    if units_in_head and comparison["target_accuracy"].nunique() == 1:
+        target = f" {comparison['target_accuracy'].max():g}"
+        cells = cells.rename(columns=lambda title: str(title).replace(" to target", f" to target{target}"))
+    return cells
 
 
-def _with_errors(comparison: pd.DataFrame, columns: Iterable[_Column]) -> Iterator[_Column]:
+def _with_errors(comparison: pd.DataFrame, columns: Iterable[Column]) -> Iterator[Column]:
     """The *columns*, with errors in a unit before costs; where one is told so, it is left out as a bare number."""
     newcomers, told = "newcomers_", told_in_a_unit(comparison)
-    errors = [_Column(*one) for one in errors_in_a_unit(comparison).items()]
+    errors = [Column(*one) for one in errors_in_a_unit(comparison).items()]
     for column in columns:
         if column.metric in ("sim_time_s", "newcomers_s"):
             of_newcomers = column.metric.startswith(newcomers)
@@ -160,7 +168,7 @@ def _with_errors(comparison: pd.DataFrame, columns: Iterable[_Column]) -> Iterat
             yield column
 
 
-def further_tables(comparison: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame]]:
+def further_tables(comparison: pd.DataFrame, *, units_in_head: bool = False) -> Iterator[tuple[str, pd.DataFrame]]:
     """Titles and cells, as of `comparison_cells`, of what only some protocols have; none where nobody has any of it.
 
     And what was chosen: metrics of each test set, and recall by class.
@@ -170,16 +178,19 @@ def further_tables(comparison: pd.DataFrame) -> Iterator[tuple[str, pd.DataFrame
         known = [f"{column.metric}_n" for column in columns]
         rows = events[(events[known] > 0).any(axis="columns")]
         if len(rows):
-            yield title, _cells_of(rows, _with_errors(comparison, columns), among=comparison)
+            shown = _with_errors(comparison, columns)
+            yield title, _cells_of(rows, shown, among=comparison, units_in_head=units_in_head)
     for title, metrics in titles_by_test_set(comparison).items():
         known = [f"{metric}_n" for metric in metrics if chosen_column(metric)]
         rows = events[(events[known] > 0).any(axis="columns")]
         if len(rows):
-            yield title, _cells_of(rows, [_Column(*one) for one in metrics.items()], among=comparison)
-    yield from recall_tables(comparison, lambda row, metric: _cell(row, _Column(metric, "")))
+            yield title, _cells_of(rows, [Column(*one) for one in metrics.items()], among=comparison)
+    yield from recall_tables(comparison, lambda row, metric: cell(row, Column(metric, "")))
 
 
-def _cells_of(comparison: pd.DataFrame, columns: Iterable[_Column], *, among: pd.DataFrame) -> pd.DataFrame:
+def _cells_of(
+    comparison: pd.DataFrame, columns: Iterable[Column], *, among: pd.DataFrame, units_in_head: bool = False
+) -> pd.DataFrame:
     """Whose they are, as far as that tells the rows of *among* apart, and each of the *columns* that any row has."""
     cells = pd.DataFrame(index=comparison.index)
     if among["run"].nunique() > 1:
@@ -191,12 +202,13 @@ def _cells_of(comparison: pd.DataFrame, columns: Iterable[_Column], *, among: pd
     if (among["n"] > 1).any():
         cells["seeds"] = comparison["n"].astype(str)
     for column in columns:
-        if (comparison[f"{column.metric}_n"] > 0).any():
-            cells[column.title] = [_cell(row, column) for _, row in comparison.iterrows()]
+        if is_told(comparison, column):
+            title, texts = column_cells(comparison, column, units_in_head=units_in_head)
+            cells[title] = texts
     return cells
 
 
-def cost_cells(costs: pd.DataFrame) -> pd.DataFrame:
+def cost_cells(costs: pd.DataFrame, *, units_in_head: bool = False) -> pd.DataFrame:
     """What `fedsim.experiment.planned_costs` returned, as text."""
     cells = costs[["protocol", "device_class"]].rename(columns={"device_class": "device class"})
     if costs["run"].nunique() > 1:
@@ -209,17 +221,12 @@ def cost_cells(costs: pd.DataFrame) -> pd.DataFrame:
         ("up", "up_s", "seconds"),
         ("both ways", "message_bytes", "bytes"),
     ):
-        cells[title] = [_in_a_unit(value, quantity) for value in costs[column]]
+        head, texts = in_units(title, costs[column], quantity, units_in_head=units_in_head)
+        cells[head] = texts
     for title, column in (("busiest up", "busy_up"), ("busiest down", "busy_down")):
-        cells[title] = ["" if math.isnan(value) else f"{100 * value:.3g} %" for value in costs[column]]
+        head, sign = (f"{title} (%)", "") if units_in_head else (title, " %")
+        cells[head] = ["" if math.isnan(value) else f"{100 * value:.3g}{sign}" for value in costs[column]]
     return cells
-
-
-def _in_a_unit(value: float, quantity: str) -> str:
-    if math.isnan(value):
-        return ""
-    unit, name = scale(quantity, value)
-    return f"{number(value / unit)} {name}"
 
 
 def number_cells(table: pd.DataFrame) -> pd.DataFrame:
@@ -236,16 +243,6 @@ def number_cells(table: pd.DataFrame) -> pd.DataFrame:
         shown = _as_printed if column in ("published", "worked out") else _precise
         cells[column] = ["" if math.isnan(value) else shown(float(value)) for value in table[column]]
     return cells
-
-
-def _cell(row: pd.Series, column: _Column) -> str:
-    mean, half_width = row[f"{column.metric}_mean"], row[f"{column.metric}_half_width"]
-    if math.isnan(mean):
-        return ""
-    unit, name = scale(column.quantity, mean) if column.quantity else (1.0, "")
-    text = f"{with_half_width(mean / unit, half_width / unit)} {name}".rstrip()
-    known = row[f"{column.metric}_n"]
-    return text if known == row["n"] else f"{text} ({known} of {row['n']})"
 
 
 def _as_printed(value: float) -> str:

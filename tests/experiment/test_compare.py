@@ -14,7 +14,7 @@ from tiny_results import rounds_of, summary_of, write_results
 from fedsim.errors import UserError
 from fedsim.experiment.compare import compare
 from fedsim.experiment.figures import plot
-from fedsim.experiment.means_over_seeds import METRICS
+from fedsim.experiment.means_over_seeds import METRICS, TO_TARGET
 from fedsim.metrics.summary import event_row
 from fedsim.viz.tables import comparison_cells
 
@@ -62,12 +62,73 @@ def test_what_nobody_has_is_empty_and_never_zero(tmp_path: Path) -> None:
         assert row[f"{metric}_n"] == 0
 
 
-def test_a_target_that_some_seeds_reached_is_averaged_over_those(tmp_path: Path) -> None:
+def with_times(folder: Path, times: list[float], **changed: object) -> pd.DataFrame:
+    """The comparison of a run of a round of 10 s and 1 MB; NaN is a seed that missed the target."""
+    runs = [rounds_of("fedavg", seed, [0.5]) for seed in range(1, 1 + len(times))]
+    rows = [summary_of(run, time_to_target_s=time_s, **changed) for run, time_s in zip(runs, times, strict=True)]
+    return compare([write_results(folder, runs, summary=rows)])
+
+
+def test_a_target_that_all_seeds_reached_has_a_mean_and_a_median(tmp_path: Path) -> None:
+    row = with_times(tmp_path / "run", [1.0, 2.0, 6.0], target_accuracy=0.8).iloc[0]
+    assert (row["n"], row["target_accuracy"], row["time_to_target_s_n"]) == (3, 0.8, 3)
+    assert (row["time_to_target_s_mean"], row["time_to_target_s_median"]) == (3.0, 2.0)
+    assert row["time_to_target_s_half_width"] > 0 and row["time_to_target_s_median_low"] == 1.0
+    assert math.isnan(row["time_to_target_s_median_high"]) and math.isnan(row["time_to_target_s_above"])
+
+
+def test_a_target_that_some_seeds_missed_has_a_median_and_no_mean_of_the_fast_ones(tmp_path: Path) -> None:
+    row = with_times(tmp_path / "run", [1.0, math.nan, 3.0], target_accuracy=0.8).iloc[0]
+    assert (row["n"], row["time_to_target_s_n"], row["time_to_target_s_median"]) == (3, 2, 3.0)
+    assert math.isnan(row["time_to_target_s_mean"]) and math.isnan(row["time_to_target_s_half_width"])
+    assert (row["bytes_to_target_n"], row["bytes_to_target_above"], row["rounds_to_target_above"]) == (0, 1e6, 1.0)
+
+
+def test_a_target_that_most_seeds_missed_has_a_bound(tmp_path: Path) -> None:
+    row = with_times(tmp_path / "run", [4.0, math.nan, math.nan], target_accuracy=0.8).iloc[0]
+    assert math.isnan(row["time_to_target_s_median"]) and row["time_to_target_s_above"] == 10.0
+
+
+def test_without_a_target_nothing_was_missed(tmp_path: Path) -> None:
+    for name, changed in (("older", {}), ("newer", {"target_accuracy": math.nan})):
+        row = with_times(tmp_path / name, [math.nan] * 3, **changed).iloc[0]
+        assert row.filter(like="_to_target").drop([f"{one}_n" for one in TO_TARGET]).isna().all()
+
+
+def test_a_run_that_did_not_keep_its_target_had_one_if_any_protocol_reached_it(tmp_path: Path) -> None:
+    runs = [rounds_of(protocol, 1, [0.5]) for protocol in ("fedavg", "fedprox")]
+    rows = [summary_of(run, time_to_target_s=time_s) for run, time_s in zip(runs, (4.0, math.nan), strict=True)]
+    table = compare([write_results(tmp_path / "run", runs, summary=rows)])
+    assert table["time_to_target_s_above"].iloc[1] == 10.0
+
+
+def test_a_seed_that_diverged_never_reaches_the_target(tmp_path: Path) -> None:
     runs = [rounds_of("fedavg", seed, [0.5]) for seed in (1, 2, 3)]
-    times = (100.0, math.nan, 300.0)
-    rows = [summary_of(run, time_to_target_s=time_s) for run, time_s in zip(runs, times, strict=True)]
+    losses, times = (0.1, 0.1, math.inf), (4.0, 5.0, math.nan)
+    rows = [
+        summary_of(run, loss=loss, time_to_target_s=time_s, sim_time_s=end, target_accuracy=0.8)
+        for run, loss, time_s, end in zip(runs, losses, times, (9.0, 9.0, 1.0), strict=True)
+    ]
     row = compare([write_results(tmp_path / "run", runs, summary=rows)]).iloc[0]
-    assert (row["n"], row["time_to_target_s_n"], row["time_to_target_s_mean"]) == (3, 2, 200.0)
+    assert row["time_to_target_s_median"] == 5.0, "at 4 a third has reached it, though no other run is there any more"
+
+
+def test_a_closed_form_has_no_target_to_miss(tmp_path: Path) -> None:
+    run = rounds_of("fedavg", 1, [0.5])
+    rows = [summary_of(run, target_accuracy=0.8), summary_of(run, accounting="formula", target_accuracy=math.nan)]
+    table = compare([write_results(tmp_path / "run", [run], summary=rows)])
+    assert table["time_to_target_s_above"].tolist()[0] == 10.0 and math.isnan(table["time_to_target_s_above"].iloc[1])
+
+
+def test_a_seed_without_any_round_has_missed_the_target_like_the_others(tmp_path: Path) -> None:
+    runs = [rounds_of("slow", seed, [0.5] * 6, round_s=10.0 * seed) for seed in (1, 2, 9)]
+    row = compare([write_results(tmp_path / "run", runs)], at=("sim_time_s", 50.0), target=0.8).iloc[0]
+    assert (row["n"], row["time_to_target_s_n"], row["time_to_target_s_above"]) == (3, 0, 40.0)
+
+
+def test_where_there_is_no_accuracy_no_seed_has_missed_a_target(tmp_path: Path) -> None:
+    table = compare([write_results(tmp_path / "run", [rounds_of("fedavg", 1, [math.nan] * 2)])], target=0.8)
+    assert table[["target_accuracy", "time_to_target_s_above"]].isna().all(axis=None)
 
 
 def test_seeds_that_diverged_have_no_final_accuracy_and_the_others_are_told_to_be_fewer(tmp_path: Path) -> None:
@@ -95,7 +156,9 @@ def test_rows_keep_the_order_of_the_run_and_accountings_stay_apart(tmp_path: Pat
 def test_columns_are_the_same_for_every_run(tmp_path: Path) -> None:
     table = compare([write_results(tmp_path / "run", [rounds_of("fedavg", 1, [math.nan])])])
     ends = ("mean", "half_width", "n")
-    expected = ["run", "protocol", "accounting", "n", *(f"{metric}_{end}" for metric in METRICS for end in ends)]
+    more = ("median", "median_low", "median_high", "above")
+    columns = [f"{metric}_{end}" for metric in METRICS for end in (*ends, *(more if metric in TO_TARGET else ()))]
+    expected = ["run", "protocol", "accounting", "n", "target_accuracy", *columns, "front_time", "front_bytes"]
     assert list(table) == expected
 
 

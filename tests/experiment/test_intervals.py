@@ -52,13 +52,14 @@ def test_a_difference_is_of_the_seeds_that_both_have_and_of_events() -> None:
     formula = table.assign(accounting="formula", final_accuracy=0.0)
     found = difference(pd.concat([table, formula]), "a", "b")
     assert (found.mean, found.n, found.sign) == (pytest.approx(0.2), 1, 0)  # one seed decides nothing
+    assert found.of == 2, "on seeds 2 and 3 both were run"
     assert math.isnan(found.half_width)
 
 
 def test_a_difference_within_its_interval_has_no_sign() -> None:
-    assert Difference(mean=0.01, half_width=0.02, n=3).sign == 0
-    assert Difference(mean=0.02, half_width=0.02, n=3).sign == 0
-    assert Difference(mean=-0.03, half_width=0.02, n=3).sign == -1
+    assert Difference(mean=0.01, half_width=0.02, n=3, of=3).sign == 0
+    assert Difference(mean=0.02, half_width=0.02, n=3, of=3).sign == 0
+    assert Difference(mean=-0.03, half_width=0.02, n=3, of=3).sign == -1
 
 
 @pytest.mark.parametrize(

@@ -96,6 +96,14 @@ def test_a_run_of_which_nothing_is_known_is_censored_at_its_start() -> None:
     assert of([], [nan]).above == 0.0
 
 
+def test_a_run_that_can_never_reach_the_target_stays_among_those_that_have_not() -> None:
+    assert of([3.0, 4.0], [1.0]).value == 3.0, "the other two tell what the third would have needed"
+    assert of([3.0, 4.0], [inf]).value == 4.0, "no other run tells that: by 3, one of three"
+    found = of([3.0], [inf, inf])
+    assert isnan(found.value) and found.above == inf
+    assert of([], [inf, 5.0, 7.0]).above == 7.0 and of([], [inf]).above == inf
+
+
 def test_no_run_has_no_median_and_no_bound() -> None:
     found = of([], [])
     assert (found.n, found.reached) == (0, 0)
@@ -103,10 +111,10 @@ def test_no_run_has_no_median_and_no_bound() -> None:
 
 
 @pytest.mark.parametrize(
-    ("needed", "ended"), [([inf], [1.0]), ([-1.0], [1.0]), ([nan], [inf]), ([nan], [-1.0]), ([nan, -inf], [1.0, 1.0])]
+    ("needed", "ended"), [([inf], [1.0]), ([-1.0], [1.0]), ([nan], [-inf]), ([nan], [-1.0]), ([nan, -inf], [1.0, 1.0])]
 )
 def test_what_no_run_can_spend_is_refused(needed: list[float], ended: list[float]) -> None:
-    with pytest.raises(ValueError, match="finite and not below 0"):
+    with pytest.raises(ValueError, match="must be finite, and nothing below 0"):
         kaplan_meier_median(needed, ended)
 
 

@@ -229,6 +229,7 @@ def test_a_summary_is_the_last_round_the_best_accuracy_and_the_way_to_the_target
         "final_accuracy": 0.5,
         "best_accuracy": 0.875,
         "loss": 1.0,
+        "target_accuracy": 0.75,
         "time_to_target_s": 30.0,  # round 3: the three evaluations after it average 0.833
         "bytes_to_target": 900.0,
         "rounds_to_target": 3,
@@ -247,6 +248,7 @@ def test_without_learning_accuracy_is_empty_and_without_rounds_everything_is() -
     row = plain(event_row(rounds_table(Trace(), {}, on=("global",), clients=CLIENTS), 0.8))
     assert row.pop("accounting") == "event"
     assert row.pop("rounds") == 0
+    assert row.pop("target_accuracy") == 0.8
     assert set(row.values()) == {None}
 
 
@@ -259,7 +261,7 @@ def test_a_formulas_row_has_its_costs_and_the_same_learning() -> None:
     assert (row["sim_time_s"], row["communication_s"], row["computation_s"]) == (120.0, 100.0, 20.0)
     assert (row["uplink_bytes"], row["downlink_bytes"], row["transfer_bytes"]) == (7.0, 5.0, 12.0)
     assert (row["rounds"], row["final_accuracy"], row["best_accuracy"]) == (5, 0.8, 0.8)
-    assert [row[name] for name in ("network_bytes", "energy_j", "time_to_target_s", "bytes_to_target")] == [None] * 4
+    assert [row[name] for name in ("network_bytes", "energy_j", "time_to_target_s", "target_accuracy")] == [None] * 4
 
 
 COUNTED = {

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from math import nan
+from math import inf, nan
 from pathlib import Path
 
 from tiny_results import rounds_of, summary_of, write_results
@@ -47,7 +47,64 @@ def test_a_cell_tells_when_only_some_seeds_have_it(tmp_path: Path) -> None:
     runs = [rounds_of("fedavg", seed, [0.5]) for seed in (1, 2, 3)]
     rows = [summary_of(run, time_to_target_s=time_s) for run, time_s in zip(runs, (7200.0, 7200.0, nan), strict=True)]
     cells = comparison_cells(compare([write_results(tmp_path / "run", runs, summary=rows)]))
-    assert cells["time to target"].to_list() == ["2 h (2 of 3)"]
+    assert cells["time to target"].to_list() == ["median 2 h (2 of 3)"]
+
+
+def with_times(folder: Path, times: list[float], **changed: object) -> str:
+    """The cell of a protocol whose runs of an hour reached the target then; NaN is one that did not."""
+    runs = [rounds_of("fedavg", seed, [0.5], round_s=3600.0) for seed in range(1, 1 + len(times))]
+    kept = {"target_accuracy": 0.8, **changed}
+    rows = [summary_of(run, time_to_target_s=time_s, **kept) for run, time_s in zip(runs, times, strict=True)]
+    cells = comparison_cells(compare([write_results(folder, runs, summary=rows)]))
+    return str(cells["time to target"][0]) if "time to target" in cells else "no column"
+
+
+def test_what_the_target_took_is_a_mean_a_median_or_a_bound(tmp_path: Path) -> None:
+    cells = {
+        "all": with_times(tmp_path / "all", [600.0, 660.0, 720.0]),
+        "most": with_times(tmp_path / "most", [600.0, nan, 660.0]),
+        "one": with_times(tmp_path / "one", [600.0, nan, nan]),
+        "none": with_times(tmp_path / "none", [nan, nan, nan]),
+        "diverged": with_times(tmp_path / "diverged", [nan, nan, nan], loss=inf),
+        "a single run": with_times(tmp_path / "single", [600.0]),
+        "a single run that missed it": with_times(tmp_path / "missed", [nan]),
+        "no target": with_times(tmp_path / "no", [nan, nan, nan], target_accuracy=nan),
+    }
+    assert cells == {
+        "all": "11.0 ± 2.5 min",  # 4.3027 * 1 / sqrt(3)
+        "most": "median 11 min (2 of 3)",
+        "one": "> 60 min (1 of 3)",
+        "none": "> 60 min (0 of 3)",
+        "diverged": "never (0 of 3)",
+        "a single run": "10 min",
+        "a single run that missed it": "> 60 min",
+        "no target": "no column",
+    }
+
+
+def test_units_in_the_head_are_one_for_the_column(tmp_path: Path) -> None:
+    runs = [
+        rounds_of(name, seed, [0.5], round_s=size) for name, size in (("a", 90.0), ("b", 9000.0)) for seed in (1, 2)
+    ]
+    rows = [summary_of(run, target_accuracy=0.8, rounds_to_target=1) for run in runs]
+    comparison = compare([write_results(tmp_path / "run", runs, summary=rows)])
+    cells = comparison_cells(comparison, ["rounds_to_target"], units_in_head=True)
+    assert cells["simulated time (h)"].tolist() == ["0.0250", "2.50"]
+    assert cells["uplink (kB)"].tolist() == ["667", "667"]
+    assert cells["rounds to target 0.8"].tolist() == ["1", "1"]
+    assert cells["time to target 0.8 (h)"].tolist() == ["> 0.0250 (0 of 2)", "> 2.50 (0 of 2)"]
+
+
+def test_the_fronts_have_a_column_for_those_who_ask(tmp_path: Path) -> None:
+    runs = [
+        rounds_of("quick", 1, [0.5], round_s=1.0, round_bytes=9e6),
+        rounds_of("good", 1, [0.9], round_s=5.0, round_bytes=9e6),
+        rounds_of("thrifty", 1, [0.4], round_s=5.0, round_bytes=1e6),
+        rounds_of("worse", 1, [0.4], round_s=6.0, round_bytes=2e6),
+    ]
+    comparison = compare([write_results(tmp_path / "run", runs)])
+    assert "front" not in comparison_cells(comparison)
+    assert comparison_cells(comparison, front=True)["front"].tolist() == ["time", "time, bytes", "bytes", ""]
 
 
 CHOSEN = {

@@ -24,7 +24,7 @@ from fedsim.viz.overview import named_figures
 
 COSTS = {"traffic_by_protocol", "time_by_protocol", "overview"}
 CURVES = {"accuracy_over_time", "accuracy_over_bytes", "accuracy_over_rounds", "loss_over_rounds"}
-LEARNING = {*CURVES, "accuracy_by_protocol"}
+LEARNING = {*CURVES, "accuracy_by_protocol", "front"}
 
 
 def two_protocols(folder: Path, accuracy: float = 0.8, name: str = "tiny") -> Results:
