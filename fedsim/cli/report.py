@@ -33,17 +33,19 @@ def add_to(commands: Commands) -> None:
 
 
 def _execute(arguments: argparse.Namespace) -> int:
-    from fedsim.experiment.results import load_results
+    from fedsim.experiment.results import load_finished
     from fedsim.report.libraries import need_libraries
     from fedsim.scenario.scalars import printable
 
     need_libraries()
     if arguments.out is None and len(arguments.folders) > 1:
         raise UserError("several run folders share a report: say where to put it with --out FILE.html")
-    results = [load_results(folder) for folder in arguments.folders]
+    results, passed_over = load_finished(arguments.folders)
     from fedsim.report.page import write_report
 
-    path: Path = arguments.folders[0] / "report.html" if arguments.out is None else arguments.out
+    path: Path = results[0].folder / "report.html" if arguments.out is None else arguments.out
     write_report(results, path)
     sys.stdout.write(f"{printable(str(path))}\n")
+    for problem in passed_over:
+        sys.stderr.write(f"Remark: passed over: {problem}\n")
     return 0

@@ -23,7 +23,7 @@ from fedsim.viz.save import save_figure
 from fedsim.viz.shown_figure import ShownFigure
 from fedsim.viz.time_figures import named_time_figures
 
-__all__ = ["plot", "save_figures", "together"]
+__all__ = ["compared_runs", "plot", "save_figures", "together"]
 
 _Drawn = TypeVar("_Drawn")
 
@@ -65,13 +65,13 @@ def save_figures(results: Sequence[Results], folder: Path, format: Literal["png"
             drawn.append(_ending_in(ending, named_time_figures(parts_of_rounds([]), result.link_loads)))
         if (result.folder / "confusion.csv").exists():
             drawn.append(_ending_in(ending, named_confusion_figures(result.confusion, protocols)))
-    if (front := front_figure(_compared(results), protocols)) is not None:
+    if (front := front_figure(compared_runs(results), protocols)) is not None:
         drawn.append(iter([("front", front)]))
     folder.mkdir(parents=True, exist_ok=True)
     return [save_figure(figure, folder / f"{name}.{format}") for name, figure in chain.from_iterable(drawn)]
 
 
-def _compared(results: Sequence[Results]) -> pd.DataFrame:
+def compared_runs(results: Sequence[Results]) -> pd.DataFrame:
     """The comparison of all of them, where a run is called as in the figures."""
     compared = compare(results)
     if len(results) == 1:

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from fedsim.errors import UserError
 from fedsim.experiment.compare import run_names
-from fedsim.experiment.figures import together
+from fedsim.experiment.figures import compared_runs, together
 from fedsim.experiment.results import Results
 from fedsim.files import own_file_opener, why_no_folder, why_not_own_file, write_atomically
 from fedsim.report.libraries import chart_libraries, need_libraries
@@ -114,7 +114,9 @@ def _sections(results: Sequence[Results]) -> Iterator[Section]:
     if not several:
         yield scenario(results[0], "")
     yield comparison(results)
-    yield from filter(None, (curves(rounds, lines), costs(summary, rounds, lines), fronts(summary, lines)))
+    yield from filter(
+        None, (curves(rounds, lines), costs(summary, rounds, lines), fronts(compared_runs(results), lines))
+    )
     names = names_apart(run_names(results)) if several else [""]
     for number, (result, name) in enumerate(zip(results, names, strict=True), start=1):
         place = f"-of-run-{number}" if several else ""

@@ -78,6 +78,14 @@ def test_a_folder_for_the_report_is_made(run: Path, tmp_path: Path, text: str) -
     assert (tmp_path / "pages" / "small.html").read_text() == text
 
 
+def test_folders_without_a_run_are_passed_over(run: Path, tmp_path: Path, capsys: Capture) -> None:
+    (tmp_path / "empty").mkdir()
+    assert main(["report", str(run), str(tmp_path / "empty"), "--out", str(tmp_path / "one.html")]) == 0
+    out, err = capsys.readouterr()
+    assert out == f"{tmp_path / 'one.html'}\n"
+    assert err == f"Remark: passed over: {tmp_path / 'empty'} is no run folder: it has no manifest.json\n"
+
+
 def test_missing_libraries_are_named_and_nothing_else_is_done(
     run: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

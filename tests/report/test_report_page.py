@@ -101,6 +101,11 @@ def test_the_front_has_whom_nobody_beats(page: Page) -> None:
     table = page.table("Accuracy against traffic")
     assert [row[-1] for row in table.rows[1:]] == ["no", "yes"]  # the second is better, with half of the bytes
     assert [row[-1] for row in page.table("Accuracy against simulated time").rows[1:]] == ["yes", "yes"]
+    steps = page.specs["front-of-time"]["datasets"]["front"]
+    points = page.specs["front-of-time"]["datasets"]["points"]
+    assert [(step["x"], step["y"]) for step in steps[:-1]] == [(point["x"], point["y"]) for point in points]
+    assert steps[-1]["y"] == max(point["y"] for point in points)
+    assert all(point["low"] < point["y"] < point["high"] for point in points)
 
 
 def test_the_busiest_channels_come_first(page: Page, study: Results) -> None:
