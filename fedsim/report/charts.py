@@ -7,7 +7,8 @@ stands in rows of data: neither Vega-Lite nor Vega takes that for an expression,
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import count
 from typing import Any, TypeAlias
 
 import altair as alt
@@ -15,7 +16,7 @@ import altair as alt
 from fedsim.report.parts import Entry
 from fedsim.viz.style import DARK
 
-__all__ = ["NAMES", "Row", "Spec", "colours", "dashes", "layer_of", "not_hidden", "specification"]
+__all__ = ["NAMES", "Row", "Spec", "colours", "dashes", "layer_of", "not_hidden", "specification", "whole_marks"]
 
 Row: TypeAlias = Mapping[str, str | float | None]
 Spec: TypeAlias = dict[str, Any]
@@ -48,6 +49,7 @@ _CONFIG = alt.Config(
 )
 _DIGITS = 9
 _BAR_HEIGHT = 38
+_MARKS = 8
 
 
 def layer_of(table: str) -> alt.Chart:
@@ -63,6 +65,21 @@ def colours(entries: Sequence[Entry]) -> alt.Scale:
 def dashes(entries: Sequence[Entry]) -> alt.Scale:
     """The dashes of each line, by its number."""
     return alt.Scale(domain=_numbers(entries), range=[list(entry.dashes) for entry in entries])
+
+
+def whole_marks(first: int, last: int) -> alt.Axis:
+    """An axis of rounds from the *first* to the *last* one, with marks at whole numbers.
+
+    >>> whole_marks(2, 3).values, whole_marks(1, 40).values, whole_marks(7, 7).values
+    ([2, 3], [5, 10, 15, 20, 25, 30, 35, 40], [7])
+    """
+    step = next(step for step in _steps() if last - first < _MARKS * step)
+    return alt.Axis(title="round", values=list(range(first + -first % step, last + 1, step)), format=",d")
+
+
+def _steps() -> Iterator[int]:
+    for power in count():
+        yield from (1 * 10**power, 2 * 10**power, 5 * 10**power)
 
 
 def _numbers(entries: Sequence[Entry]) -> list[int]:

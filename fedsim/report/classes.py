@@ -10,7 +10,7 @@ import pandas as pd
 from fedsim.experiment.results import Results
 from fedsim.metrics.intervals import half_width
 from fedsim.report.bars import Bar, bar_chart
-from fedsim.report.charts import Row, Spec, colours, dashes, layer_of, not_hidden, specification
+from fedsim.report.charts import Row, Spec, colours, dashes, layer_of, not_hidden, specification, whole_marks
 from fedsim.report.lines import Lines
 from fedsim.report.parts import Entry, Picture, Section, Sheet, unlike
 from fedsim.report.thinning import kept_points
@@ -31,7 +31,7 @@ _PARTS = (
 
 def device_classes(results: Results, run: str, lines: Lines, place: str) -> Section | None:
     """What a device of each class sends, receives and computes in the whole run; None where all are of one class."""
-    if not (results.folder / "device_classes.csv").exists() or results.device_classes.empty:
+    if not (results.folder / "device_classes.csv").exists() or results.device_classes["device_class"].nunique() < 2:
         return None
     table = results.device_classes
     last = table.groupby(["protocol", "device_class", "seed"], sort=False).tail(1)
@@ -53,7 +53,7 @@ def device_classes(results: Results, run: str, lines: Lines, place: str) -> Sect
         sheet = Sheet(words, pd.DataFrame(rows), names=2)
         spec = bar_chart(bars, f"{label}, {name}")
         pictures.append(Picture(f"class-{column.replace('_', '-')}{place}", title, caption, sheet, spec))
-    words = "How the load is shared between classes of devices. The tables of the comparison have their accuracy."
+    words = "How the load is shared between classes of devices."
     return Section(f"device-classes{place}", "Device classes", words, pictures=pictures)
 
 
@@ -74,11 +74,12 @@ def groups(results: Results, run: str, lines: Lines, place: str) -> Section | No
             members = str(least) if least == most else f"{least} to {most}"
             found.append({"line": entry.line, "name": entry.name, "round": drawn, "number": number, "members": members})
             rows.append({"protocol": entry.name, "round": f"{drawn:,}", "groups": str(number), "members": members})
+    rounds = results.groups["round"].tolist()
     chart = (
         not_hidden(layer_of("groups"))
         .mark_line(interpolate="step-after", strokeWidth=2, point=alt.OverlayMarkDef(size=40))
         .encode(
-            x=alt.X("round:Q", scale=alt.Scale(nice=False), axis=alt.Axis(title="round", tickMinStep=1, tickCount=6)),
+            x=alt.X("round:Q", scale=alt.Scale(nice=False), axis=whole_marks(min(rounds), max(rounds))),
             y=alt.Y("number:Q", scale=alt.Scale(zero=True), axis=alt.Axis(title="groups", tickMinStep=1, tickCount=6)),
             color=alt.Color("line:N", scale=colours(entries), legend=None),
             strokeDash=alt.StrokeDash("line:N", scale=dashes(entries), legend=None),

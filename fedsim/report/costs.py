@@ -86,15 +86,16 @@ def _bars(
         means = [float(seeds[column].mean()) / unit for column in columns]
         half = half_width(known.to_list()) / unit
         some = "" if len(known) == len(seeds) else f" ({len(known)} of {len(seeds)} seeds)"
-        value = "none" if known.empty else f"{with_half_width(sum(means), half)} {name}".rstrip() + some
-        bars.append(
-            Bar(whose, colour, value, [(what, mean) for (what, _), mean in zip(parts, means, strict=True)], half, pale)
-        )
-        each = {what: "" if math.isnan(mean) else number(mean) for (what, _), mean in zip(parts, means, strict=True)}
-        rows.append({"protocol": whose, **(each if len(parts) > 1 else {}), shown: value, "seeds": str(len(seeds))})
+        own, own_name = scale(quantity, unit * sum(means)) if quantity else (1.0, "")
+        mean = with_half_width(unit * sum(means) / own, unit * half / own)
+        value = "none" if known.empty else f"{mean} {own_name}".rstrip() + some
+        each = [(what, length) for (what, _), length in zip(parts, means, strict=True)]
+        bars.append(Bar(whose, colour, value, each, half, pale))
+        lengths = {f"{what}, {name}": "" if math.isnan(length) else number(length) for what, length in each}
+        rows.append({"protocol": whose, **(lengths if len(parts) > 1 else {}), label: value, "seeds": str(len(seeds))})
     sheet = Sheet(f"{title}: means over seeds, ± half of the 95 % interval", pd.DataFrame(rows))
     dark = f"; {parts[0][0]} is dark, {parts[1][0]} light" if len(parts) > 1 else ""
-    caption = f"{shown[0].upper()}{shown[1:]}{dark}. The mean over seeds stands below each name."
+    caption = f"{shown[0].upper()}{shown[1:]}{dark}. The value stands below each name."
     return Picture(f"{key}-by-protocol", title, caption, sheet, bar_chart(bars, shown, most=most))
 
 

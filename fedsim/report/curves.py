@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from fedsim.metrics.intervals import half_width
-from fedsim.report.charts import Row, Spec, colours, dashes, layer_of, not_hidden, specification
+from fedsim.report.charts import Row, Spec, colours, dashes, layer_of, not_hidden, specification, whole_marks
 from fedsim.report.lines import Lines
 from fedsim.report.parts import Entry, Picture, Section, Sheet
 from fedsim.report.thinning import MOST_POINTS, kept_points
@@ -167,7 +167,8 @@ def _chart(
     limits: tuple[float, float] | None,
 ) -> Spec:
     across = alt.Scale(type="log" if x.logarithmic else "linear", nice=not x.logarithmic, zero=False)
-    x_axis = alt.Axis(title=x.title, tickCount=6, tickMinStep=1 if x.column == "round" else alt.Undefined)
+    rounds = [point.round for point in points]
+    x_axis = whole_marks(min(rounds), max(rounds)) if x.column == "round" else alt.Axis(title=x.title, tickCount=6)
     base = not_hidden(layer_of("points"))
     base = base.encode(
         x=alt.X("x:Q", scale=across, axis=x_axis),
@@ -176,6 +177,7 @@ def _chart(
     reach = alt.Scale(zero=False, domain=list(limits), nice=False) if limits else alt.Scale(zero=False)
     up = alt.Y("mean:Q", scale=reach, axis=alt.Axis(title=label, tickCount=6))
     band = base.mark_area(opacity=0.16, interpolate="linear", clip=True).encode(y="low:Q", y2="high:Q")
+    bands = [band] if any(not math.isnan(point.half) for point in points) else []  # Vega warns of one without points
     line = base.mark_line(strokeWidth=2).encode(
         y=up, strokeDash=alt.StrokeDash("line:N", scale=dashes(entries), legend=None)
     )
@@ -193,7 +195,7 @@ def _chart(
         ],
     )
     tables = {"points": _rows(points, x, most)}
-    return specification(band, line, *dots, near, tables=tables, height=_HEIGHT, lines=True)
+    return specification(*bands, line, *dots, near, tables=tables, height=_HEIGHT, lines=True)
 
 
 def _rows(points: Sequence[_Point], x: _Axis, most: float) -> Iterator[Row]:

@@ -91,7 +91,9 @@ def _points(scored: pd.DataFrame, front: str, metric: str, unit: float, lines: L
 
 
 def _chart(points: list[_Point], x: str, y: str, *, most: float) -> Spec:
-    across = alt.X("x:Q", scale=alt.Scale(zero=False, padding=12), axis=alt.Axis(title=x, tickCount=6))
+    end = max(point.cost + (0.0 if math.isnan(point.cost_half) else point.cost_half) for point in points)
+    reach = alt.Scale(domain=[0.0, 1.04 * end or 1.0], nice=False)
+    across = alt.X("x:Q", scale=reach, axis=alt.Axis(title=x, tickCount=6))
     up = alt.Y("y:Q", scale=alt.Scale(zero=False, padding=12), axis=alt.Axis(title=y, tickCount=6))
     step = layer_of("front").mark_line(color="#9aa1a9", strokeWidth=1.2, interpolate="step-after")
     of_lines = colours([point.entry for point in points])

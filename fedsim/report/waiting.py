@@ -10,7 +10,7 @@ import pandas as pd
 
 from fedsim.experiment.results import Results
 from fedsim.metrics.critical_path import PARTS
-from fedsim.report.charts import NAMES, Row, layer_of, specification
+from fedsim.report.charts import NAMES, Row, layer_of, specification, whole_marks
 from fedsim.report.lines import Lines
 from fedsim.report.parts import Entry, Picture, Section, Sheet, apart
 from fedsim.viz.human import duration, number, scale
@@ -104,12 +104,12 @@ def _over_rounds(
     bars = means.groupby(share).mean()
     unit, name = scale("seconds", bars.sum(axis=1).max())
     seeds = rows["seed"].nunique()
-    found = list(_bars(bars, first, last, entries, unit))
+    found, axis = list(_bars(bars, first, last, entries, unit)), whole_marks(int(rounds[0]), int(rounds[-1]))
     chart = (
         layer_of("parts")
-        .mark_bar()
+        .mark_bar(stroke="white", strokeWidth=0.5)
         .encode(
-            x=alt.X("begin:Q", scale=alt.Scale(nice=False, zero=False), axis=alt.Axis(title="round", tickMinStep=1)),
+            x=alt.X("begin:Q", scale=alt.Scale(nice=False, zero=False), axis=axis),
             x2="end:Q",
             y=alt.Y("from:Q", axis=alt.Axis(title=f"length of a round, {name}", tickCount=5)),
             y2="to:Q",

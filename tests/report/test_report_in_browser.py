@@ -9,7 +9,9 @@ from typing import Any
 
 import pytest
 from pages_read import Page
-from small_studies import PROTOCOLS
+from small_studies import PROTOCOLS, small_study
+
+from fedsim.report.page import write_report
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed; `make browser` does it")
 
@@ -113,6 +115,14 @@ def test_a_phone_scrolls_tables_and_not_the_page(browser: Any, written: Path) ->
     assert visit.page.evaluate("document.scrollingElement.scrollWidth") <= 390
     wide = "[...document.querySelectorAll('.chart svg')].filter((one) => one.clientWidth > 390).length"
     assert visit.page.evaluate(wide) == 0
+    assert visit.happened == []
+    visit.page.context.close()
+
+
+def test_a_run_of_one_seed_and_one_protocol_is_drawn_without_complaint(browser: Any, tmp_path: Path) -> None:
+    path = write_report([small_study(tmp_path / "run", ["fedavg"], seeds=1)], tmp_path / "one.html")
+    visit = Visit(browser, path)
+    assert visit.drawn() == visit.page.locator("[data-chart]").count()
     assert visit.happened == []
     visit.page.context.close()
 
