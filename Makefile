@@ -10,6 +10,7 @@ INSTALLED := .venv/installed# what a user needs
 FOR_WORK := .venv/installed-dev# and what is needed to check a change
 FOR_LONG := .venv/installed-long# and what few tests need, and the site of the pages
 FOR_LAB := .venv/installed-lab# and what opens notebooks
+FOR_BROWSER := .venv/installed-browser# and what drives a browser
 PYTEST := $(BIN)/python -m pytest
 SHARED := -n $(WORKERS) --dist worksteal# neighbours stay together, so what a file sets up is set up once
 
@@ -58,6 +59,10 @@ lint: $(FOR_WORK) ## Check style, types and layers; run no test.
 format: $(FOR_WORK) ## Rewrite the sources in the one style, and sort their imports.
 	$(BIN)/ruff check --fix-only --quiet .
 	$(BIN)/ruff format .
+
+.PHONY: browser
+browser: $(FOR_BROWSER) ## Open reports in a browser and test them there; it needs chromium, which Debian's apt-get brings.
+	$(PYTEST) tests/report/test_report_in_browser.py
 
 .PHONY: laws
 laws: $(FOR_WORK) ## Test the laws: conservation, theory, and what must not change a result.
@@ -124,7 +129,7 @@ clean: ## Remove .venv, the peers' environments and what the tools left behind; 
 	find . -name __pycache__ -prune -exec rm -rf {} +
 
 # Workers share the cores, so each computes with one thread; results do not depend on it, the time they take does.
-test test-long check laws mutants golden golden-accept: export OMP_NUM_THREADS = 1
+test test-long check browser laws mutants golden golden-accept: export OMP_NUM_THREADS = 1
 # Each worker and each process of a test would compile all modules anew if the environment forbade keeping what it made.
 test test-long check laws mutants golden golden-accept: export PYTHONDONTWRITEBYTECODE =
 
@@ -148,6 +153,10 @@ $(FOR_WORK): $(INSTALLED)
 
 $(FOR_LONG): $(FOR_WORK)
 	@$(BIN)/python .ci/install.py long
+	@touch $@
+
+$(FOR_BROWSER): $(FOR_WORK)
+	@$(BIN)/python .ci/install.py browser
 	@touch $@
 
 $(FOR_LAB): $(INSTALLED)

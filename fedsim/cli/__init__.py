@@ -23,6 +23,7 @@ from fedsim.cli import (
     listing,
     new,
     plot,
+    report,
     retime,
     run,
     schema,
@@ -38,7 +39,7 @@ __all__ = ["main"]
 
 _COMMANDS = (
     *(new, run, sweep, retime),
-    *(compare, explain, plot, trace, export),
+    *(compare, explain, plot, report, trace, export),
     *(draw, describe, validate, schema, listing, completion),
 )
 _EPILOG = "Exit status: 0 done, 1 failed, 2 the input is wrong, 130 interrupted. `fedsim COMMAND --help` says more."

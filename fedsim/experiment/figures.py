@@ -25,7 +25,7 @@ from fedsim.viz.shown_figure import ShownFigure
 from fedsim.viz.sweep_figures import sweep_figures
 from fedsim.viz.time_figures import named_time_figures
 
-__all__ = ["plot", "save_figures", "save_sweep_figures"]
+__all__ = ["compared_runs", "plot", "save_figures", "save_sweep_figures", "together"]
 
 _Drawn = TypeVar("_Drawn")
 
@@ -37,7 +37,7 @@ def plot(results: Sequence[Results | Path | str]) -> ShownFigure:
     when there are no results, and when a run is among them twice.
     """
     opened = load_several(results)
-    return overview(_together(opened, "rounds"), _together(opened, "summary"))
+    return overview(together(opened, "rounds"), together(opened, "summary"))
 
 
 def save_figures(results: Sequence[Results], folder: Path, format: Literal["png", "svg", "pdf"] = "png") -> list[Path]:
@@ -53,7 +53,7 @@ def save_figures(results: Sequence[Results], folder: Path, format: Literal["png"
     one colour in all runs. Where nothing was learned, there is only what was spent. Raises `UserError` for no results,
     and when a run is among them twice.
     """
-    rounds, summary = _together(results, "rounds"), _together(results, "summary")
+    rounds, summary = together(results, "rounds"), together(results, "summary")
     drawn = [named_figures(rounds, summary)]
     if timed := [result for result in results if has_times(result)]:
         drawn.append(named_time_figures(parts_of_rounds(timed), pd.DataFrame()))
@@ -67,13 +67,13 @@ def save_figures(results: Sequence[Results], folder: Path, format: Literal["png"
             drawn.append(_ending_in(ending, named_time_figures(parts_of_rounds([]), result.link_loads)))
         if (result.folder / "confusion.csv").exists():
             drawn.append(_ending_in(ending, named_confusion_figures(result.confusion, protocols)))
-    if (front := front_figure(_compared(results), protocols)) is not None:
+    if (front := front_figure(compared_runs(results), protocols)) is not None:
         drawn.append(iter([("front", front)]))
     folder.mkdir(parents=True, exist_ok=True)
     return [save_figure(figure, folder / f"{name}.{format}") for name, figure in chain.from_iterable(drawn)]
 
 
-def _compared(results: Sequence[Results]) -> pd.DataFrame:
+def compared_runs(results: Sequence[Results]) -> pd.DataFrame:
     """The comparison of all of them, where a run is called as in the figures."""
     compared = compare(results)
     if len(results) == 1:
@@ -100,7 +100,11 @@ def _ending_in(ending: str, figures: Iterable[tuple[str, _Drawn]]) -> Iterator[t
     return ((f"{name}{ending}", figure) for name, figure in figures)
 
 
-def _together(results: Sequence[Results], table: Literal["rounds", "summary"]) -> pd.DataFrame:
+def together(results: Sequence[Results], table: Literal["rounds", "summary"]) -> pd.DataFrame:
+    """This table of all *results*; of several runs, with a column ``run``, without the words that all names begin with.
+
+    Raises `UserError` for no results, and when a run is among them twice.
+    """
     if not results:
         raise UserError("no run is there to draw; give at least one")
     tables: list[pd.DataFrame] = [getattr(result, table) for result in results]

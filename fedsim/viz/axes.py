@@ -9,7 +9,7 @@ from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocat
 from fedsim.viz.human import ROUND_TIMES, scale, size
 from fedsim.viz.series import runs_of
 
-__all__ = ["labelled_x", "scaled_x"]
+__all__ = ["is_logarithmic", "labelled_x", "scaled_x"]
 
 _LOG_RATIO = 20.0  # an axis is logarithmic when protocols end that far apart
 
@@ -23,7 +23,7 @@ def scaled_x(rounds: pd.DataFrame, ax: Axes, column: str, label: str, quantity: 
 
 def labelled_x(ax: Axes, smallest: float, ends: pd.Series[float], label: str, quantity: str) -> Axes:
     """The same for what begins at *smallest* and *ends* at several places."""
-    if smallest > 0 and ends.max() / ends.min() >= _LOG_RATIO:
+    if is_logarithmic(smallest, ends):
         ax.set_xscale("log")
         ax.xaxis.set_minor_locator(NullLocator())
         if quantity == "seconds":
@@ -39,6 +39,11 @@ def labelled_x(ax: Axes, smallest: float, ends: pd.Series[float], label: str, qu
     ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value / unit:g}"))
     ax.set_xlabel(f"{label}, {name}")
     return ax
+
+
+def is_logarithmic(smallest: float, ends: pd.Series[float]) -> bool:
+    """Whether what begins at *smallest* *ends* so far apart that a linear axis would hide the shorter ones."""
+    return bool(smallest > 0 and ends.max() / ends.min() >= _LOG_RATIO)
 
 
 class _MultiplesOf(MaxNLocator):

@@ -25,12 +25,14 @@ from fedsim.viz.human import duration, number, scale, size
 from fedsim.viz.series import Looks, Series, runs_of
 
 __all__ = [
+    "Score",
     "accuracy_by_protocol",
     "accuracy_over_bytes",
     "accuracy_over_rounds",
     "accuracy_over_time",
     "curves_of",
     "loss_over_rounds",
+    "score_of",
     "time_by_protocol",
     "traffic_by_protocol",
 ]
@@ -40,7 +42,7 @@ def accuracy_over_time(
     rounds: pd.DataFrame, ax: Axes, styles: Looks | None = None, *, legend: bool = True, run: str | None = None
 ) -> Axes:
     """Test accuracy over simulated time; the test error where models predict numbers."""
-    score = _score(rounds)
+    score = score_of(rounds)
     _curves(rounds, ax, "sim_time_s", score.column, styles, legend, run)
     ax.set(title=f"{score.title} over simulated time", ylabel=score.label)
     return scaled_x(rounds, ax, "sim_time_s", "simulated time", "seconds")
@@ -56,7 +58,7 @@ def accuracy_over_bytes(
     sender: str = "clients",
 ) -> Axes:
     """Test accuracy (or error) over the bytes that the clients, or another *sender*, have sent and received."""
-    score = _score(rounds)
+    score = score_of(rounds)
     _curves(rounds, ax, "transfer_bytes", score.column, styles, legend, run)
     ax.set(title=f"{score.title} over traffic", ylabel=score.label)
     return scaled_x(rounds, ax, "transfer_bytes", f"sent and received by {sender}", "bytes")
@@ -66,7 +68,7 @@ def accuracy_over_rounds(
     rounds: pd.DataFrame, ax: Axes, styles: Looks | None = None, *, legend: bool = True, run: str | None = None
 ) -> Axes:
     """Test accuracy (or error) over rounds."""
-    score = _score(rounds)
+    score = score_of(rounds)
     _curves(rounds, ax, "round", score.column, styles, legend, run)
     ax.set(title=f"{score.title} over rounds", xlabel="round", ylabel=score.label)
     ax.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
@@ -78,14 +80,14 @@ def loss_over_rounds(
 ) -> Axes:
     """Test loss over rounds."""
     _curves(rounds, ax, "round", "loss", styles, legend, run)
-    ax.set(title="Loss over rounds", xlabel="round", ylabel=f"test loss ({_score(rounds).loss})")
+    ax.set(title="Loss over rounds", xlabel="round", ylabel=f"test loss ({score_of(rounds).loss})")
     ax.xaxis.set_major_locator(MaxNLocator(integer=True, steps=[1, 2, 5, 10]))
     return ax
 
 
 def accuracy_by_protocol(summary: pd.DataFrame, ax: Axes, styles: Looks | None = None) -> Axes:
     """Test accuracy at the end of a whole run; the test error where models predict numbers."""
-    score = _score(summary, "final_accuracy")
+    score = score_of(summary, "final_accuracy")
     quantity = Quantity(
         (score.column,), 1.0, number, "none", most=1.0 if score.column == "final_accuracy" else math.inf
     )
@@ -113,27 +115,31 @@ def time_by_protocol(summary: pd.DataFrame, ax: Axes, styles: Looks | None = Non
 
 def curves_of(rounds: pd.DataFrame, styles: Looks | None = None) -> Series:
     """The curves in the figures of accuracy, for a legend that several of them share."""
-    return curve_series(rounds, _score(rounds).column, styles)
+    return curve_series(rounds, score_of(rounds).column, styles)
 
 
-class _Score(NamedTuple):
+class Score(NamedTuple):
     """What tells models apart, and how a figure calls it."""
 
     column: str
+    """Of the table."""
     title: str
     label: str
     loss: str
 
 
-def _score(table: pd.DataFrame, accuracy: str = "accuracy") -> _Score:
-    """The error where nothing has an *accuracy*; in its unit, where that is known of all that have one."""
+def score_of(table: pd.DataFrame, accuracy: str = "accuracy") -> Score:
+    """What the models in *table* are told apart by: the column *accuracy*, or the error where nothing has one.
+
+    The error is in its unit, where that is known of all that have one.
+    """
     if "rmse" not in table or table[accuracy].notna().any():
-        return _Score(accuracy, "Accuracy", "test accuracy", "cross-entropy, nats")
+        return Score(accuracy, "Accuracy", "test accuracy", "cross-entropy, nats")
     for name in chosen_columns(map(str, table)):
         column = chosen_column(name)
         if column and column.without_unit == "rmse" and table[name].notna().equals(table["rmse"].notna()):
-            return _Score(name, "Error", f"test error (RMSE, {column.unit})", "mean squared error")
-    return _Score("rmse", "Error", "test error (RMSE)", "mean squared error")
+            return Score(name, "Error", f"test error (RMSE, {column.unit})", "mean squared error")
+    return Score("rmse", "Error", "test error (RMSE)", "mean squared error")
 
 
 def _curves(

@@ -18,7 +18,7 @@ from fedsim.viz.names import fitted
 from fedsim.viz.series import Looks, Series, runs_of
 from fedsim.viz.style import GREY, RC, Look, looks, plain
 
-__all__ = ["front_figure"]
+__all__ = ["front_figure", "front_score"]
 
 _WIDE, _HIGH = 9.6, 3.2  # inches
 _LETTERS = 36  # of a line in the legend
@@ -38,7 +38,7 @@ def front_figure(comparison: pd.DataFrame, protocols: Iterable[str]) -> Figure |
     *protocols* are all of the run, in order: each looks as in the other figures. None where fewer than two rows have a
     score.
     """
-    score, label = _score(comparison)
+    score, label = front_score(comparison)
     scored = comparison[comparison[f"{score}_mean"].abs() < math.inf]
     scored = scored[scored["accounting"] == "event"]
     if len(scored) < 2:
@@ -57,7 +57,7 @@ def front_figure(comparison: pd.DataFrame, protocols: Iterable[str]) -> Figure |
     return figure
 
 
-def _score(comparison: pd.DataFrame) -> tuple[str, tuple[str, str]]:
+def front_score(comparison: pd.DataFrame) -> tuple[str, tuple[str, str]]:
     """The metric that fronts are of, and how the figure calls it: in its unit, where that is known of all rows."""
     if not comparison["final_accuracy_mean"].isna().all():
         return "final_accuracy", ("Accuracy", "test accuracy")

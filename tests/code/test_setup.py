@@ -26,8 +26,10 @@ def pins(text: str | None = None) -> dict[str, Requirement]:
     return {canonicalize_name(requirement.name): requirement for requirement in requirements}
 
 
-def pins_of_lab() -> dict[str, Requirement]:
-    return pins((ROOT / "constraints.txt").read_text("utf-8").split("# What only `make lab` installs.")[1])
+def pins_of_only(target: str) -> dict[str, Requirement]:
+    """Those of a part of constraints.txt, which ends at the next one or at the end."""
+    part = (ROOT / "constraints.txt").read_text("utf-8").split(f"# What only `make {target}` installs.")[1]
+    return pins(part.partition("# What only")[0])
 
 
 def is_installed(distribution: str) -> bool:
@@ -69,14 +71,21 @@ def test_a_pin_is_one_public_version() -> None:
 @on_linux
 def test_nothing_is_pinned_that_is_not_installed() -> None:
     brought = brought_by("fedsim-industrial", frozenset({"dev"})) | {"setuptools"}  # what builds the package
-    assert sorted(pins().keys() - brought - pins_of_lab().keys()) == []
+    assert sorted(pins().keys() - brought - pins_of_only("lab").keys() - pins_of_only("browser").keys()) == []
 
 
 @pytest.mark.skipif(not is_installed("jupyterlab"), reason="`make lab` was not executed here")
 def test_everything_that_make_lab_installs_is_pinned() -> None:
     brought = brought_by("fedsim-industrial", frozenset({"lab"}))
     assert sorted(name for name in brought - pins().keys() if not name.startswith(OF_A_CUDA_BUILD)) == []
-    assert sorted(pins_of_lab().keys() - brought) == []
+    assert sorted(pins_of_only("lab").keys() - brought) == []
+
+
+@pytest.mark.skipif(not is_installed("playwright"), reason="`make browser` was not executed here")
+def test_everything_that_make_browser_installs_is_pinned() -> None:
+    brought = brought_by("fedsim-industrial", frozenset({"browser"}))
+    assert sorted(name for name in brought - pins().keys() if not name.startswith(OF_A_CUDA_BUILD)) == []
+    assert sorted(pins_of_only("browser").keys() - brought) == []
 
 
 @on_linux
@@ -86,6 +95,7 @@ def test_as_many_packages_are_announced_as_are_installed() -> None:
     of_cuda = {name for name in developer if name.startswith(OF_A_CUDA_BUILD)}
     assert announced[""][0] == len((user - of_cuda) | {"setuptools", "fedsim-industrial"})
     assert announced["dev"][0] == len(developer - user)
+    assert announced["browser"][0] == len(pins_of_only("browser"))
 
 
 def test_where_pip_fails_its_last_lines_are_shown_whatever_bytes_they_hold(

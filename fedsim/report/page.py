@@ -1,0 +1,151 @@
+"""The report of finished runs: one HTML page with everything in it, which asks for nothing from anywhere.
+
+The page runs two scripts, which its Content-Security-Policy knows by their digests: the libraries that draw charts, and
+ours. Expressions of charts are interpreted, so nothing is compiled from text. All text of users is escaped, or stands
+in data that scripts only read.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from importlib import metadata, resources
+from pathlib import Path
+
+from fedsim.errors import UserError
+from fedsim.experiment.compare import run_names
+from fedsim.experiment.figures import compared_runs, together
+from fedsim.experiment.results import Results
+from fedsim.files import own_file_opener, why_no_folder, why_not_own_file, write_atomically
+from fedsim.report.libraries import chart_libraries, need_libraries
+from fedsim.report.parts import Section
+from fedsim.scenario.scalars import printable
+from fedsim.viz.names import names_apart
+
+__all__ = ["check_place", "report_page", "write_report"]
+
+_MARK = b'<meta name="generator" content="fedsim '
+_HEAD_BYTES = 2_000
+"""From the beginning of a report to the end of its mark, at most."""
+_ENDINGS = (".html", ".htm")
+
+
+def write_report(results: Sequence[Results], path: Path) -> Path:
+    """Write the report of *results* to *path*, in place of an older report there; returns *path*.
+
+    Raises `UserError` when a library is missing, when there is no run or one twice, when a run folder has lost its
+    tables, and when *path* is no place for it (`check_place`).
+    """
+    check_place(path)
+    page = report_page(results).encode()
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, page)
+    return path
+
+
+def check_place(path: Path) -> None:
+    """Raise `UserError` unless a report can be written to *path*: what is there now is nothing, or a report."""
+    shown = printable(str(path))
+    if path.suffix.lower() not in _ENDINGS:
+        raise UserError(f"{shown!r} must end in {' or '.join(_ENDINGS)}, as a report is a page; rename it with --out")
+    if problem := why_no_folder(path.parent):
+        raise UserError(f"{problem}; choose another place for the report with --out")
+    kind = why_not_own_file(path)
+    if kind:
+        raise UserError(f"{shown} is {kind}; choose another place for the report with --out")
+    if path.exists() and _MARK not in _beginning(path):
+        raise UserError(f"{shown} is there, and is no report of fedsim; choose another place for the report with --out")
+
+
+def _beginning(path: Path) -> bytes:
+    with open(path, "rb", opener=own_file_opener) as file:
+        return file.read(_HEAD_BYTES)
+
+
+def report_page(results: Sequence[Results]) -> str:
+    """The page; of equal results, the same.
+
+    Raises `UserError` when a library is missing, when there is no run or one twice, and when a run folder has lost its
+    tables.
+    """
+    need_libraries()
+    import jinja2
+    from markupsafe import Markup
+
+    sections = list(_sections(results))
+    libraries, ours = chart_libraries(), _resource("report.js").strip()
+    names = run_names(results)
+    environment = jinja2.Environment(
+        autoescape=True,
+        undefined=jinja2.StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+    )
+    return environment.from_string(_resource("report.html.jinja")).render(
+        title=", ".join(names),
+        version=metadata.version("fedsim-industrial"),
+        sections=sections,
+        digests=[_digest(libraries), _digest(ours)],
+        style=Markup(_resource("report.css")),
+        libraries=Markup(libraries),
+        script=Markup(ours),
+        as_json=lambda value: Markup(_json(value)),
+        as_drawing=Markup,
+    )
+
+
+def _sections(results: Sequence[Results]) -> Iterator[Section]:
+    """In their order: what is common to all runs, then what each has of its own."""
+    from fedsim.report.classes import confusion, device_classes, groups
+    from fedsim.report.costs import comparison, costs
+    from fedsim.report.curves import curves
+    from fedsim.report.facts import provenance, scenario
+    from fedsim.report.fronts import fronts
+    from fedsim.report.lines import Lines
+    from fedsim.report.links import network
+    from fedsim.report.waiting import waiting
+
+    rounds, summary = together(results, "rounds"), together(results, "summary")
+    lines = Lines(summary, rounds)
+    several = len(results) > 1
+    if not several:
+        yield scenario(results[0], "")
+    yield comparison(results)
+    yield from filter(
+        None, (curves(rounds, lines), costs(summary, rounds, lines), fronts(compared_runs(results), lines))
+    )
+    names = names_apart(run_names(results)) if several else [""]
+    for number, (result, name) in enumerate(zip(results, names, strict=True), start=1):
+        place = f"-of-run-{number}" if several else ""
+        own = [scenario(result, place)] if several else []
+        for make in (waiting, network, device_classes, groups, confusion):
+            own += filter(None, [make(result, name, lines, place)])
+        own.append(provenance(result, place))
+        yield from (_of_run(section, name) for section in own)
+
+
+def _of_run(section: Section, run: str) -> Section:
+    from dataclasses import replace
+
+    return replace(section, title=f"{section.title}: {run}") if run else section
+
+
+def _resource(name: str) -> str:
+    return (resources.files("fedsim.report") / name).read_text(encoding="utf-8")
+
+
+def _digest(script: str) -> str:
+    return base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+
+
+def _json(value: object) -> str:
+    r"""JSON that no letter of a user can end, wherever it stands in a page.
+
+    >>> _json("</script>")
+    '"\\u003c/script\\u003e"'
+    """
+    text = json.dumps(value, separators=(",", ":"), allow_nan=False)
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

@@ -1,0 +1,106 @@
+"""``fedsim report``: where the page goes, and what it never overwrites."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from fedsim.cli import main
+from fedsim.experiment.results import Results
+from fedsim.report import libraries
+
+Capture = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def run(study: Results, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(study.folder, tmp_path / "run"))
+
+
+def refusal(capsys: Capture, *words: str | Path) -> str:
+    assert main(["report", *map(str, words)]) == 2
+    out, err = capsys.readouterr()
+    assert out == "" and err.count("\n") == 1
+    return err.removeprefix("fedsim: ").rstrip()
+
+
+def test_a_report_goes_into_the_run_folder_and_replaces_an_older_one(run: Path, text: str, capsys: Capture) -> None:
+    path = run / "report.html"
+    path.write_text(text.replace("quick", "slow") + "<p>older</p>")
+    assert main(["report", str(run)]) == 0
+    assert capsys.readouterr().out == f"{path}\n"
+    assert path.read_text() == text
+    assert {entry.name for entry in run.iterdir()} == {
+        *("report.html", "rounds.parquet", "summary.csv", "links.csv", "device_classes.csv", "critical_path.csv"),
+        *("confusion.csv", "groups.parquet", "manifest.json", "scenario.yaml"),
+    }
+
+
+def test_what_is_no_report_stays(run: Path, tmp_path: Path, capsys: Capture) -> None:
+    (tmp_path / "thesis.html").write_text("<!DOCTYPE html><title>My thesis, by fedsim</title>")
+    (tmp_path / "link.html").symlink_to(run / "report.html")
+    (tmp_path / "folder.html").mkdir()
+    os.mkfifo(tmp_path / "pipe.html")
+    for name, problem in (
+        ("thesis.html", "is there, and is no report of fedsim"),
+        ("link.html", "is a link"),
+        ("folder.html", "is a folder"),
+        ("pipe.html", "is a pipe"),
+    ):
+        path = tmp_path / name
+        said = refusal(capsys, run, "--out", path)
+        assert said == f"{path} {problem}; choose another place for the report with --out"
+    assert (tmp_path / "thesis.html").read_text() == "<!DOCTYPE html><title>My thesis, by fedsim</title>"
+    assert not (run / "report.html").exists()
+
+
+def test_a_place_that_cannot_be_is_refused_before_anything_is_written(
+    run: Path, tmp_path: Path, capsys: Capture
+) -> None:
+    (tmp_path / "file").touch()
+    assert refusal(capsys, run, "--out", tmp_path / "file" / "x.html").startswith(
+        f"{tmp_path / 'file'} is not a folder"
+    )
+    assert "must end in .html" in refusal(capsys, run, "--out", tmp_path / "page.pdf")
+    assert refusal(capsys, run, run) == "several run folders share a report: say where to put it with --out FILE.html"
+    assert "is named twice" in refusal(capsys, run, run, "--out", tmp_path / "both.html")
+    assert "there is no run folder" in refusal(capsys, tmp_path / "rnu")
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["file", "run"]
+
+
+def test_a_folder_for_the_report_is_made(run: Path, tmp_path: Path, text: str) -> None:
+    assert main(["report", str(run), "--out", str(tmp_path / "pages" / "small.html")]) == 0
+    assert (tmp_path / "pages" / "small.html").read_text() == text
+
+
+def test_folders_without_a_run_are_passed_over(run: Path, tmp_path: Path, capsys: Capture) -> None:
+    (tmp_path / "empty").mkdir()
+    assert main(["report", str(run), str(tmp_path / "empty"), "--out", str(tmp_path / "one.html")]) == 0
+    out, err = capsys.readouterr()
+    assert out == f"{tmp_path / 'one.html'}\n"
+    assert err == f"Remark: passed over: {tmp_path / 'empty'} is no run folder: it has no manifest.json\n"
+
+
+def test_missing_libraries_are_named_and_nothing_else_is_done(
+    run: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(libraries, "find_spec", lambda module: None)
+    assert refusal(capsys, run) == (
+        "a report needs libraries that are not installed; install them: "
+        "pip install 'altair>=6' 'vl-convert-python>=1.9' 'jinja2>=3.1'"
+    )
+
+
+def test_only_a_report_loads_the_libraries_of_reports(run: Path) -> None:
+    code = (
+        "import sys\nfrom fedsim.cli import main\n"
+        f"assert not main(['compare', {str(run)!r}]) and not main(['--help'])\n"
+        "print({'altair', 'jinja2', 'vl_convert', 'fedsim.report.page'} & set(sys.modules))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.splitlines()[-1] == "set()"

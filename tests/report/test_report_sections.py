@@ -1,0 +1,126 @@
+"""What a section does with what is rare: nothing was learned, a model diverged, lines are long, bands are wide."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from pathlib import Path
+
+import pandas as pd
+import pytest
+from small_studies import small_study
+from tiny_results import rounds_of, summary_of
+
+from fedsim.experiment.fronts import mark_fronts
+from fedsim.experiment.means_over_seeds import means_over_seeds
+from fedsim.experiment.results import Results
+from fedsim.report.costs import costs
+from fedsim.report.curves import curves
+from fedsim.report.fronts import fronts
+from fedsim.report.lines import Lines
+from fedsim.report.parts import Picture, Section
+from fedsim.report.waiting import waiting
+
+
+def together(runs: Sequence[pd.DataFrame]) -> tuple[pd.DataFrame, pd.DataFrame, Lines]:
+    """Rounds, their summary, and whose lines are whose."""
+    rounds, summary = pd.concat(runs, ignore_index=True), pd.DataFrame(map(summary_of, runs))
+    return rounds, summary, Lines(summary, rounds)
+
+
+def learning(*runs: pd.DataFrame) -> Section:
+    rounds, _, lines = together(runs)
+    section = curves(rounds, lines)
+    assert section is not None
+    return section
+
+
+def picture(section: Section | None, key: str) -> Picture:
+    assert section is not None
+    (found,) = [one for one in section.pictures if one.key == key]
+    return found
+
+
+def points(drawn: Picture) -> list[dict]:
+    assert drawn.spec is not None
+    return drawn.spec["datasets"]["points"]
+
+
+def test_where_nothing_was_learned_only_costs_are_drawn() -> None:
+    rounds, summary, lines = together([rounds_of(name, 1, [math.nan] * 3) for name in ("fedavg", "fedprox")])
+    means = pd.DataFrame(means_over_seeds([("small", summary)]))
+    assert curves(rounds, lines) is None and fronts(mark_fronts(means).drop(columns="run"), lines) is None
+    assert [one.key for one in costs(summary, rounds, lines).pictures] == ["time-by-protocol", "traffic-by-protocol"]
+
+
+def test_a_diverged_seed_is_told_and_its_infinite_loss_is_not_drawn() -> None:
+    lost = rounds_of("fedavg", 2, [0.2, 0.3, 0.1, 0.1])
+    lost["loss"] = [1.0, 2.0, math.inf, math.inf]
+    section = learning(rounds_of("fedavg", 1, [0.2, 0.3, 0.4, 0.5]), lost, rounds_of("fedprox", 1, [0.2] * 4))
+    assert section.remarks == [
+        "fedavg diverged on 1 of 2 seeds: its loss became infinite, and its line ends before that."
+    ]
+    drawn = picture(section, "loss-over-rounds")
+    assert [row["round"] for row in points(drawn) if row["line"] == 0] == [1, 2]
+    assert "ends at the last round that all of its seeds reached" in drawn.caption
+
+
+def test_a_line_of_one_seed_has_no_band() -> None:
+    drawn = picture(learning(rounds_of("fedavg", 1, [0.2, 0.4])), "score-over-rounds")
+    assert [(row["mean"], row["low"], row["high"]) for row in points(drawn)] == [(0.2, None, None), (0.4, None, None)]
+    assert drawn.sheet.cells["test accuracy"].to_list() == ["0.200", "0.400"]
+
+
+def test_bands_that_would_hide_the_lines_are_cut_and_the_caption_says_so() -> None:
+    near, far = rounds_of("fedavg", 1, [0.4, 0.5, 0.6]), rounds_of("fedavg", 2, [0.5, 0.6, 0.7])
+    drawn = picture(learning(near, far), "score-over-rounds")
+    assert drawn.spec is not None
+    low, high = drawn.spec["layer"][1]["encoding"]["y"]["scale"]["domain"]
+    assert (low, high) == (pytest.approx(0.45 - 0.06), pytest.approx(0.65 + 0.06))  # 0.3 of the lines' height
+    assert (points(drawn)[0]["low"], points(drawn)[2]["high"]) == (0.0, 1.0)
+    assert "are cut; the table has them" in drawn.caption and "0.450 ± 0.635" in set(drawn.sheet.cells["test accuracy"])
+    alike = rounds_of("fedavg", 2, [0.401, 0.501, 0.601])
+    assert "are cut" not in picture(learning(near, alike), "score-over-rounds").caption
+
+
+def test_long_lines_are_thinned_and_the_caption_says_so() -> None:
+    scores = [0.5 + 0.3 * math.sin(number / 9) for number in range(2_500)]
+    drawn = picture(learning(rounds_of("fedavg", 1, scores)), "score-over-rounds")
+    assert len(points(drawn)) == len(drawn.sheet.cells) == 2_000
+    assert (points(drawn)[0]["round"], points(drawn)[-1]["round"]) == (1, 2_500)
+    assert max(row["mean"] for row in points(drawn)) == pytest.approx(max(scores), rel=1e-8)
+    assert "thinned to 2,000 points each" in drawn.caption
+    short = picture(learning(rounds_of("fedavg", 1, scores[:2_000])), "score-over-rounds")
+    assert len(points(short)) == 2_000 and "thinned" not in short.caption
+
+
+def test_an_axis_is_logarithmic_where_it_is_in_the_plots() -> None:
+    quick, slow = rounds_of("fedavg", 1, [0.2, 0.4], round_s=1.0), rounds_of("fedgs", 1, [0.3, 0.5], round_s=50.0)
+    drawn = picture(learning(quick, slow), "score-over-time")
+    assert drawn.spec is not None and drawn.spec["layer"][1]["encoding"]["x"]["scale"]["type"] == "log"
+    assert "logarithmic" in drawn.caption
+    assert "logarithmic" not in picture(learning(quick), "score-over-time").caption
+
+
+def test_five_runs_of_several_protocols_have_charts_of_their_own() -> None:
+    runs = [
+        rounds_of(name, 1, [0.2, 0.4]).assign(run=run) for run in ("a", "b", "c", "d", "e") for name in ("one", "two")
+    ]
+    rounds = pd.concat(runs, ignore_index=True)
+    summary = pd.DataFrame([{**summary_of(run), "run": run["run"].iloc[0]} for run in runs])
+    section = curves(rounds, Lines(summary, rounds))
+    assert section is not None and len(section.pictures) == 5 * 4
+    assert [entry.name for entry in picture(section, "score-over-time-2").legend] == ["one, b", "two, b"]
+
+
+def test_many_rounds_are_put_together_in_bars_that_the_caption_tells_of(tmp_path: Path) -> None:
+    small = small_study(tmp_path / "run", rounds=125)
+    drawn = picture(waiting(small, "", Lines(small.summary, small.rounds), ""), "rounds-of-1")
+    assert "mean over 2 seeds, and over 3 rounds in each bar" in drawn.caption
+    assert drawn.sheet.cells["round"].to_list()[-2:] == ["121 to 123", "124 to 125"]
+    assert len(drawn.sheet.cells) == 42
+
+
+def test_a_run_of_an_earlier_version_has_no_parts_of_rounds(study: Results, tmp_path: Path) -> None:
+    (tmp_path / "manifest.json").write_bytes((study.folder / "manifest.json").read_bytes())
+    assert waiting(Results(tmp_path), "", Lines(study.summary, study.rounds), "") is None
