@@ -10,7 +10,6 @@ INSTALLED := .venv/installed# what a user needs
 FOR_WORK := .venv/installed-dev# and what is needed to check a change
 FOR_LONG := .venv/installed-long# and what few tests need, and the site of the pages
 FOR_LAB := .venv/installed-lab# and what opens notebooks
-FOR_BROWSER := .venv/installed-browser# and what drives a browser
 PYTEST := $(BIN)/python -m pytest
 SHARED := -n $(WORKERS) --dist worksteal# neighbours stay together, so what a file sets up is set up once
 
@@ -61,7 +60,7 @@ format: $(FOR_WORK) ## Rewrite the sources in the one style, and sort their impo
 	$(BIN)/ruff format .
 
 .PHONY: browser
-browser: $(FOR_BROWSER) ## Open reports in a browser and test them there; it needs chromium, which Debian's apt-get brings.
+browser: $(FOR_LONG) ## Open reports in a browser and test them there; it needs chromium, which Debian's apt-get brings.
 	$(PYTEST) tests/report/test_report_in_browser.py
 
 .PHONY: laws
@@ -153,10 +152,6 @@ $(FOR_WORK): $(INSTALLED)
 
 $(FOR_LONG): $(FOR_WORK)
 	@$(BIN)/python .ci/install.py long
-	@touch $@
-
-$(FOR_BROWSER): $(FOR_WORK)
-	@$(BIN)/python .ci/install.py browser
 	@touch $@
 
 $(FOR_LAB): $(INSTALLED)

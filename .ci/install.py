@@ -1,8 +1,8 @@
 """Installs fedsim into the environment of the Python that executes this, and says what that takes and what it took.
 
 ``python .ci/install.py`` brings what a user needs, with kernels; ``dev`` as an argument adds what `make test` needs,
-``long`` what `make test-long` and `make site` need beyond it, ``lab`` what `make lab` needs, ``browser`` what
-`make browser` needs. Versions are those of constraints.txt.
+``long`` what `make test-long`, `make site` and `make browser` need beyond it, ``lab`` what `make lab` needs. Versions are
+those of constraints.txt.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 PIP = [sys.executable, "-m", "pip", "install", "--disable-pip-version-check", "--progress-bar", "off"]
 PINNED = ["-c", str(ROOT / "constraints.txt")]
-ADDED = {"": (47, 1_000), "dev": (79, 440), "long": (70, 500), "lab": (81, 200), "browser": (2, 170)}
+ADDED = {"": (47, 1_000), "dev": (79, 440), "long": (70, 500), "lab": (81, 200)}
 """How many packages each choice brings to Linux, and how many MB on the disk without torch: what a user needs, and what
 comes on top of it; ``long`` comes on top of ``dev``."""
 TORCH = "PyTorch takes 800 MB more as its build for CPUs, and several GB as its build for CUDA, which is pip's choice."
