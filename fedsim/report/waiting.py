@@ -27,12 +27,14 @@ colour-blind tell apart."""
 
 
 def waiting(results: Results, run: str, lines: Lines, place: str) -> Section | None:
-    """What each round waited for; None for a run of a version that did not keep it, and where no round ended."""
+    """What each round waited for; None for a run of a version that did not keep it, and where rounds take no time."""
     if not (results.folder / "critical_path.csv").exists() or results.critical_path.empty:
         return None
     table = results.critical_path
     colours = dict(zip(PARTS, _COLOURS, strict=True))  # of a part the same in all charts, whichever parts there are
     columns = [f"{part}_s" for part in PARTS if table[f"{part}_s"].any()]
+    if not columns:
+        return None
     entries = [Entry(None, name.removesuffix("_s"), colours[name.removesuffix("_s")]) for name in columns]
     pictures = [_mean_rounds(table, columns, entries, run, lines, place)]
     for protocol, rows in table.groupby("protocol", sort=False):

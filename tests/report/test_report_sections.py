@@ -121,6 +121,13 @@ def test_many_rounds_are_put_together_in_bars_that_the_caption_tells_of(tmp_path
     assert len(drawn.sheet.cells) == 42
 
 
+def test_rounds_that_take_no_time_have_no_parts(tmp_path: Path) -> None:
+    small = small_study(tmp_path / "run")
+    parts = [name for name in small.critical_path if name.endswith("_s")]
+    small.critical_path.assign(**dict.fromkeys(parts, 0.0)).to_csv(small.folder / "critical_path.csv", index=False)
+    assert waiting(Results(small.folder), "", Lines(small.summary, small.rounds), "") is None
+
+
 def test_a_run_of_an_earlier_version_has_no_parts_of_rounds(study: Results, tmp_path: Path) -> None:
     (tmp_path / "manifest.json").write_bytes((study.folder / "manifest.json").read_bytes())
     assert waiting(Results(tmp_path), "", Lines(study.summary, study.rounds), "") is None
