@@ -74,7 +74,7 @@ def add_to(commands: Commands) -> None:
 def _execute(arguments: argparse.Namespace) -> int:
     from fedsim.cli.tables import as_csv, show_comparison
     from fedsim.experiment.compare import compare
-    from fedsim.experiment.results import load_finished
+    from fedsim.experiment.several_results import load_finished
     from fedsim.experiment.sweep.folder import is_sweep
 
     if len(arguments.folders) == 1 and is_sweep(arguments.folders[0]):

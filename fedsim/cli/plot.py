@@ -41,7 +41,7 @@ def _execute(arguments: argparse.Namespace) -> int:
     from fedsim.experiment.compare import run_names
     from fedsim.experiment.figures import save_figures
     from fedsim.experiment.network_drawings import draw_run
-    from fedsim.experiment.results import load_finished
+    from fedsim.experiment.several_results import load_finished
     from fedsim.experiment.sweep.folder import is_sweep
     from fedsim.scenario.scalars import printable
 

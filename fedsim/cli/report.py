@@ -33,7 +33,7 @@ def add_to(commands: Commands) -> None:
 
 
 def _execute(arguments: argparse.Namespace) -> int:
-    from fedsim.experiment.results import load_finished
+    from fedsim.experiment.several_results import load_finished
     from fedsim.report.libraries import need_libraries
     from fedsim.scenario.scalars import printable
 

@@ -9,7 +9,8 @@ import pandas as pd
 
 from fedsim.experiment.compare import Budget, attainable, run_names, summary_at
 from fedsim.experiment.means_over_seeds import means_over_seeds
-from fedsim.experiment.results import Results, load_several
+from fedsim.experiment.results import Results
+from fedsim.experiment.several_results import load_several
 from fedsim.metrics.summary import event_row
 
 __all__ = ["compare_device_classes", "device_rounds"]

@@ -13,7 +13,8 @@ from fedsim.errors import UserError
 from fedsim.experiment.compare import compare, run_names
 from fedsim.experiment.compare_device_classes import device_rounds
 from fedsim.experiment.explain import has_times, parts_of_rounds
-from fedsim.experiment.results import Results, load_several
+from fedsim.experiment.results import Results
+from fedsim.experiment.several_results import load_several
 from fedsim.experiment.sweep.results import SweepResults
 from fedsim.scenario.scalars import printable
 from fedsim.viz.confusion_figures import named_confusion_figures

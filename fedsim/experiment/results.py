@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shlex
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -34,13 +33,13 @@ from fedsim.files import read_own_file
 from fedsim.learning.operations.evaluate import MOST_CLASSES_COUNTED
 from fedsim.learning.store_folder import WEIGHTS
 from fedsim.learning.stored_values import Damaged, check_tensors
-from fedsim.scenario.scalars import printable, show
+from fedsim.scenario.scalars import printable
 
 if TYPE_CHECKING:
     from fedsim.models.torch_module import Module
     from fedsim.viz.shown_figure import ShownFigure
 
-__all__ = ["NoRun", "Results", "load_finished", "load_results", "load_several"]
+__all__ = ["NoRun", "Results", "load_results"]
 
 
 class NoRun(UserError):
@@ -278,37 +277,3 @@ def load_results(folder: Path | str) -> Results:
         command = shlex.join(["fedsim", "run", str(folder / "scenario.yaml"), "--out", str(folder), "--resume"])
         raise NoRun(f"the run in {shown} is not finished; go on with: {command}")
     return results
-
-
-def load_finished(folders: Sequence[Path]) -> tuple[list[Results], list[str]]:
-    """The finished runs among several *folders*, as of ``runs/*``, and a sentence for each that holds none.
-
-    Raises `UserError` when there is none at all, and when a folder is not there or holds a run that is damaged. A
-    single folder is meant as it is: `load_results`.
-    """
-    if len(folders) == 1:
-        return [load_results(folders[0])], []
-    results, passed_over = [], []
-    for folder in folders:
-        try:
-            results.append(load_results(folder))
-        except NoRun as problem:
-            passed_over.append(str(problem))
-    if not results:
-        raise UserError(f"none of these {len(folders)} is a finished run; the first: {passed_over[0]}")
-    return results, passed_over
-
-
-def load_several(results: Sequence[Results | Path | str]) -> list[Results]:
-    """The results of several runs, each given as it is or as its folder.
-
-    Raises `UserError` when there is no finished run in a folder, no run at all, or one that stands in no list.
-    """
-    if isinstance(results, Results | Path | str):
-        raise UserError("runs are given as a list, also a single one: write [...] around it")
-    if not results:
-        raise UserError("at least one run is needed, and the list of runs is empty")
-    for result in results:
-        if not isinstance(result, Results | Path | str):
-            raise UserError(f"a run is its results or its folder, and not {show(result)}")
-    return [result if isinstance(result, Results) else load_results(result) for result in results]

@@ -10,7 +10,8 @@ from fedsim import registry
 from fedsim.errors import UserError
 from fedsim.experiment.exports.export_folder import check_place, filled_folder
 from fedsim.experiment.exports.exported_run import exported_runs
-from fedsim.experiment.results import Results, load_several
+from fedsim.experiment.results import Results
+from fedsim.experiment.several_results import load_several
 
 __all__ = ["export"]
 
