@@ -1,8 +1,8 @@
 """Installs fedsim into the environment of the Python that executes this, and says what that takes and what it took.
 
 ``python .ci/install.py`` brings what a user needs, with kernels; ``dev`` as an argument adds what `make test` needs,
-``long`` what `make test-long`, `make site` and `make browser` need beyond it, ``lab`` what `make lab` needs. Versions are
-those of constraints.txt.
+``long`` what `make test-long`, `make site` and `make browser` need beyond it, ``lab`` what `make lab` needs. Versions
+are those of constraints.txt.
 """
 
 from __future__ import annotations
