@@ -17,7 +17,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 PIP = [sys.executable, "-m", "pip", "install", "--disable-pip-version-check", "--progress-bar", "off"]
 PINNED = ["-c", str(ROOT / "constraints.txt")]
-ADDED = {"": (47, 1_000), "dev": (79, 440), "long": (70, 500), "lab": (81, 200)}
+ADDED = {"": (47, 1_000), "dev": (79, 440), "long": (58, 590), "lab": (81, 200)}
 """How many packages each choice brings to Linux, and how many MB on the disk without torch: what a user needs, and what
 comes on top of it; ``long`` comes on top of ``dev``."""
 TORCH = "PyTorch takes 800 MB more as its build for CPUs, and several GB as its build for CUDA, which is pip's choice."

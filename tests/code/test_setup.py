@@ -28,7 +28,7 @@ def pins(text: str | None = None) -> dict[str, Requirement]:
 
 def pins_of_only(target: str) -> dict[str, Requirement]:
     """Those of a part of constraints.txt, which ends at the next one or at the end."""
-    part = (ROOT / "constraints.txt").read_text("utf-8").split(f"# What only `make {target}` installs.")[1]
+    part = (ROOT / "constraints.txt").read_text("utf-8").split(f"# What only `make {target}` installs")[1].partition("\n")[2]
     return pins(part.partition("# What only")[0])
 
 
@@ -71,7 +71,7 @@ def test_a_pin_is_one_public_version() -> None:
 @on_linux
 def test_nothing_is_pinned_that_is_not_installed() -> None:
     brought = brought_by("fedsim-industrial", frozenset({"dev"})) | {"setuptools"}  # what builds the package
-    assert sorted(pins().keys() - brought - pins_of_only("lab").keys() - pins_of_only("browser").keys()) == []
+    assert sorted(pins().keys() - brought - pins_of_only("lab").keys() - pins_of_only("test-long").keys()) == []
 
 
 @pytest.mark.skipif(not is_installed("jupyterlab"), reason="`make lab` was not executed here")
@@ -81,11 +81,12 @@ def test_everything_that_make_lab_installs_is_pinned() -> None:
     assert sorted(pins_of_only("lab").keys() - brought) == []
 
 
-@pytest.mark.skipif(not is_installed("playwright"), reason="`make browser` was not executed here")
-def test_everything_that_make_browser_installs_is_pinned() -> None:
-    brought = brought_by("fedsim-industrial", frozenset({"browser"}))
+@on_linux
+@pytest.mark.skipif(not (is_installed("playwright") and is_installed("ray")), reason="`make test-long` was not executed")
+def test_everything_that_make_test_long_installs_is_pinned() -> None:
+    brought = brought_by("fedsim-industrial", frozenset({"long"}))
     assert sorted(name for name in brought - pins().keys() if not name.startswith(OF_A_CUDA_BUILD)) == []
-    assert sorted(pins_of_only("browser").keys() - brought) == []
+    assert sorted(pins_of_only("test-long").keys() - brought) == []
 
 
 @on_linux
@@ -95,7 +96,7 @@ def test_as_many_packages_are_announced_as_are_installed() -> None:
     of_cuda = {name for name in developer if name.startswith(OF_A_CUDA_BUILD)}
     assert announced[""][0] == len((user - of_cuda) | {"setuptools", "fedsim-industrial"})
     assert announced["dev"][0] == len(developer - user)
-    assert announced["browser"][0] == len(pins_of_only("browser"))
+    assert announced["long"][0] == len(pins_of_only("test-long"))
 
 
 def test_where_pip_fails_its_last_lines_are_shown_whatever_bytes_they_hold(

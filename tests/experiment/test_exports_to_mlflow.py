@@ -21,7 +21,7 @@ from fedsim.experiment.results import Results
 LIBRARIES = ("mlflow", "sqlalchemy", "alembic")
 MISSING = [name for name in LIBRARIES if find_spec(name) is None]  # mlflow is not imported before an export does it
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.long,
     pytest.mark.skipif(bool(MISSING), reason=f"no {MISSING}: CONTRIBUTING.md says how to run these tests"),
     pytest.mark.filterwarnings("ignore"),  # mlflow uses what SQLAlchemy has deprecated
 ]

@@ -13,12 +13,12 @@ from small_studies import PROTOCOLS, small_study
 
 from fedsim.report.page import write_report
 
-playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed; `make browser` does it")
+playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed; `make test-long` does it")
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.long,
     pytest.mark.skipif(CHROMIUM is None, reason="there is no chromium; on Debian: apt-get install chromium"),
 ]
 
