@@ -102,7 +102,7 @@ def _compare_points(arguments: argparse.Namespace) -> int:
     at, target = arguments.at, arguments.target
     show_sweep(results, at=at, target=target, front=arguments.front, format=arguments.format)
     numbers = results.compare(at=at, target=target)
-    for remark in _remarks([result for _, result in results.points], numbers, at, target):
+    for remark in [*results.remarks, *_remarks([result for _, result in results.points], numbers, at, target)]:
         sys.stderr.write(f"Remark: {remark}\n")
     if path is not None:
         path.write_text(as_csv(numbers), encoding="utf-8", newline="")

@@ -102,6 +102,7 @@ def _execute(arguments: argparse.Namespace) -> int:
         raise KeyboardInterrupt(f"interrupted; go on with: {command}") from None
     show_sweep(results)
     if not arguments.quiet:
+        sys.stderr.writelines(f"Remark: {remark}\n" for remark in results.remarks)
         _show_places(results)
     return 0
 

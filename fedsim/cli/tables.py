@@ -77,10 +77,9 @@ def show_sweep(
     further = () if at is None else (at[0],)
     cells = comparison_cells(compared, further, front=front, units_in_head=format != "table")
     cells = cells.drop(columns="run", errors="ignore")
-    heads = [f"{key} (varied)" if key in cells else key for key in keys]
-    for position, (key, head) in enumerate(zip(keys, heads, strict=True)):
-        cells.insert(position, head, [printable(str(value)) for value in compared[key]])
-    _WRITERS[format]("", cells, (*heads, "protocol"), False)
+    for position, key in enumerate(keys):
+        cells.insert(position, key, [printable(str(value)) for value in compared[key]])
+    _WRITERS[format]("", cells, (*keys, "protocol"), False)
     sys.stdout.flush()
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from pathlib import Path
 from typing import BinaryIO
@@ -32,23 +33,31 @@ class AppendedTable:
         rows = pa.Table.from_pandas(table, preserve_index=False)
         if position > self._appended:
             with self._scratch(position).open("wb") as file:
-                feather.write_feather(rows, file)  # keeps all types, so that the bytes come out as in one go
+                feather.write_feather(rows, file)  # unlike Parquet, keeps all types
             return
         self._append(rows)
         while (aside := self._scratch(self._appended)).exists():
             with aside.open("rb") as file:
-                self._append(feather.read_table(file))
+                self._append(feather.read_table(file).combine_chunks())  # pages are cut where chunks are
             aside.unlink()
 
     def close(self, *, keep: bool) -> None:
         """No other tables come; to *keep* them, the file gets its name."""
         if self._writer is None or self._file is None:
             return
-        self._writer.close()
-        self._file.close()
-        self._writer = None
+        try:
+            self._writer.close()
+            if keep:
+                self._file.flush()
+                os.fsync(self._file.fileno())
+        finally:
+            self._file.close()
+            self._writer = None
         if keep:
-            shutil.move(self._scratch(), self._path)
+            beside = self._path.with_name(f".{self._path.name}.0.tmp")
+            if beside != self._scratch():  # it may be on another disk
+                shutil.copyfile(self._scratch(), beside)
+            beside.replace(self._path)
 
     def _append(self, rows: pa.Table) -> None:
         if self._writer is None:

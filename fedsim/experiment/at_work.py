@@ -14,9 +14,9 @@ LOCK = ".lock"
 """The file that a run holds a lock on; it stays when the run has ended."""
 
 
-def why_busy(folder: Path) -> str | None:
-    """That a run is at work in *folder*; None when there is none."""
-    return f"another run is at work in {printable(str(folder))}; wait for it" if _is_locked(folder / LOCK) else None
+def why_busy(folder: Path, what: str = "run") -> str | None:
+    """That a run, or *what* else it is, is at work in *folder*; None when there is none."""
+    return f"another {what} is at work in {printable(str(folder))}; wait for it" if _is_locked(folder / LOCK) else None
 
 
 def _is_locked(path: Path) -> bool:

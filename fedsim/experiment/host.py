@@ -278,9 +278,9 @@ class Learners:
             self._executor = materials, made
         return self._executor[1]
 
-    def _wait(self) -> None:
+    def _wait(self, holder: str) -> None:
         if not self.patient:
-            raise TrainedElsewhere
+            raise TrainedElsewhere(holder)
 
     def _close_executor(self) -> None:
         if self._executor is not None:

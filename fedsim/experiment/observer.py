@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from fedsim.protocols.protocol import Protocol
 from fedsim.protocols.run_loop import Round, Stop
 
@@ -26,5 +28,5 @@ class Observer:
     def put_off(self, protocol: Protocol, seed: int) -> None:
         """Another run in the same store trains the same: the protocol begins again on this seed when others have."""
 
-    def waits(self) -> None:
-        """Other runs in the same store train all that is left; this one goes on when one of them has."""
+    def waits(self, holders: Sequence[str]) -> None:
+        """Other runs in the same store train all that is left; this one goes on when one of the *holders* has."""

@@ -112,10 +112,10 @@ class ResultTables:
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
-        self._close(keep=error is None)
+        self._close(keep=error is None and self.scratch is None)
 
     def save_appended(self) -> None:
-        """Write what is appended: nothing more will come."""
+        """Write what is appended, which was elsewhere so far: nothing more will come."""
         self._close(keep=True)
 
     def _close(self, *, keep: bool) -> None:

@@ -103,6 +103,7 @@ def retime(
         tell_of(later, observer or Observer())
         with folder:
             if not folder.finished:  # somebody else may have been faster
+                _check_that_it_is_no_run(folder)
                 folder.manifest = retimed_manifest(scenario, materials, original, place, folder)
                 folder.manifest["remarks"] += map(printable, [*remarks, *later])
                 folder.manifest["real_seconds"] = time.monotonic() - began_s

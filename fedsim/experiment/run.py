@@ -164,8 +164,8 @@ def _run_all(
             with set_aside():
                 try:
                     row = run_one(scenario, protocol, materials, learners.make, tables, position, observer)
-                except TrainedElsewhere:
-                    turns.put_off(position)
+                except TrainedElsewhere as elsewhere:
+                    turns.put_off(position, str(elsewhere))
                     observer.put_off(protocol, seed)
                 else:
                     rows[position] = row

@@ -3,25 +3,27 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 __all__ = ["Turns"]
 
 
 class Turns(Iterator[int]):
-    """The numbers below *count*, each until it is not put off. *waits* is called when all that are left were put off.
+    """The numbers below *count*, each until it is not put off.
 
-    >>> turns = Turns(3, lambda: print("all that is left is put off"))
-    >>> next(turns), turns.put_off(0), next(turns), next(turns)
+    *waits* is called when all that are left were put off, with those who train them.
+
+    >>> turns = Turns(3, lambda holders: print("waits for", *holders))
+    >>> next(turns), turns.put_off(0, "process 7"), next(turns), next(turns)
     (0, None, 1, 2)
     >>> turns.patient, next(turns), turns.patient, list(turns)
-    all that is left is put off
+    waits for process 7
     (False, 0, True, [])
     """
 
-    def __init__(self, count: int, waits: Callable[[], None]) -> None:
+    def __init__(self, count: int, waits: Callable[[Sequence[str]], None]) -> None:
         self._next = deque(range(count))
-        self._put_off: list[int] = []
+        self._put_off: dict[int, str] = {}
         self._waits = waits
         self.patient = False
         """Whether there is nothing else to do than what was put off, so that one may as well wait for it."""
@@ -29,13 +31,13 @@ class Turns(Iterator[int]):
     def __next__(self) -> int:
         self.patient = not self._next and bool(self._put_off)
         if self.patient:
-            self._waits()
+            self._waits(list(dict.fromkeys(self._put_off.values())))
             self._next.extend(self._put_off)
             self._put_off.clear()
         if not self._next:
             raise StopIteration
         return self._next.popleft()
 
-    def put_off(self, number: int) -> None:
-        """It comes again, when all others have had their turn."""
-        self._put_off.append(number)
+    def put_off(self, number: int, holder: str) -> None:
+        """It comes again, when all others have had their turn; *holder* trains it now."""
+        self._put_off[number] = holder

@@ -11,26 +11,33 @@ stored, so nothing would come of waiting.
 
 from __future__ import annotations
 
+import os
+import socket
 from collections.abc import Callable
 from pathlib import Path
 
 from filelock import FileLock, Timeout
 
 from fedsim.errors import UserError
-from fedsim.files import shown, why_not_own_file
+from fedsim.files import read_own_file, shown, why_not_own_file
 
 __all__ = ["Claim", "TrainedElsewhere", "Wait", "just_wait"]
 
+_LONGEST_HOLDER = 200
+
 
 class TrainedElsewhere(Exception):
-    """Another run trains what this one was about to train: it may do something else, and come back to this."""
+    """Another run trains what this one was about to train: it may do something else, and come back to this.
+
+    Its text says which one that is.
+    """
 
 
-Wait = Callable[[], None]
-"""Is called when somebody else has the claim: raises `TrainedElsewhere`, or the claim waits until it is free."""
+Wait = Callable[[str], None]
+"""Is called with who has the claim: raises `TrainedElsewhere`, or the claim waits until it is free."""
 
 
-def just_wait() -> None:
+def just_wait(holder: str) -> None:
     """Nothing is to be done meanwhile."""
 
 
@@ -45,22 +52,33 @@ class Claim:
     def take(self, beginning: str) -> None:
         """Claim the trainings that begin so; may wait for whoever has claimed them.
 
-        Raises `UserError` when the file of the claim has become something else.
+        Raises `UserError` when the file of the claim has become something else, or its disk has no locks.
         """
         self.release()
         path = self._folder / f"{beginning}.lock"
         if kind := why_not_own_file(path):
             raise UserError(f"{shown(path)}: is {kind}, and a store keeps the lock of a claim there; remove it")
-        lock = FileLock(path)
+        lock = FileLock(path, fallback_to_soft=False)  # a file that only stands for a lock would outlive its process
         try:
-            lock.acquire(timeout=0)
-        except Timeout:
-            self._wait()
-            lock.acquire()
+            try:
+                lock.acquire(timeout=0)
+            except Timeout:
+                self._wait(_holder(path))
+                lock.acquire()
+        except OSError as error:
+            problem = f"cannot be locked ({error.strerror}), so runs cannot share this store"
+            raise UserError(f"{shown(path)}: {problem}; choose another one with --store") from None
         self._lock = lock
+        path.write_text(f"process {os.getpid()} on {socket.gethostname()}\n", encoding="utf-8")
 
     def release(self) -> None:
         """Let others train that; nothing happens when nothing is claimed."""
         if self._lock is not None:
             self._lock.release()
             self._lock = None
+
+
+def _holder(path: Path) -> str:
+    """Who has the claim, as far as that has been written down by now."""
+    said = (read_own_file(path) or b"").decode("utf-8", "replace").strip()[:_LONGEST_HOLDER]
+    return said if said and said.isprintable() else "another process"

@@ -24,7 +24,7 @@ class Planner:
         self._grouping = grouping
         self._sequence = itertools.count()
         self.beginning: str | None = None
-        """The digest of the first chunk that is made of another one: whatever two graphs share begins with it."""
+        """The digest of the first trainings: whatever two graphs have in common afterwards is made of those."""
 
     def plan(self, handles: Sequence[Handle]) -> None:
         """Plan what *handles* need and what has no plan yet."""
@@ -32,7 +32,7 @@ class Planner:
             inputs = {name.node.chunk.digest for node in nodes for name in node.inputs.values() if name.node.chunk}
             digest = digest_of([[node.key for node in nodes], sorted(inputs)])
             chunk = Chunk(next(self._sequence), digest, tuple(nodes))
-            if inputs and self.beginning is None:
+            if self.beginning is None and any(node.inputs and node.stream for node in nodes):  # samples are drawn there
                 self.beginning = digest
             for node in nodes:
                 node.chunk = chunk

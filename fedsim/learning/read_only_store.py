@@ -14,9 +14,10 @@ from typing import NamedTuple
 
 from fedsim.files import read_own_file, shown
 from fedsim.learning.graph import Handle
+from fedsim.learning.known_metrics import KnownMetrics, complete_lines
 from fedsim.learning.operations.operation import Value
 from fedsim.learning.store_folder import check_is_store, files_in
-from fedsim.learning.stored_values import Damaged, read_index, read_metrics
+from fedsim.learning.stored_values import Damaged, read_index
 
 __all__ = ["Computed", "ReadOnlyStore"]
 
@@ -50,17 +51,9 @@ class ReadOnlyStore:
         self.folder = folder
         self._run = run
         self._finals = self._read_finals(tell)
-        self._metrics: dict[str, Value] = {}
+        self._metrics = KnownMetrics(tell, then="what it held counts as lost")
         for path in files_in(folder, "metrics"):
-            damaged = 0
-            for number, line in enumerate(_lines(path), start=1):
-                try:
-                    name, metrics = read_metrics(line)
-                    self._metrics[name] = metrics
-                except Damaged as damage:
-                    if not damaged:
-                        tell(f"{shown(path)}:{number}: {damage}; what it held counts as lost")
-                    damaged += 1
+            self._metrics.read(path)
 
     def scalar(self, handle: Handle) -> Value | None:
         """The stored metrics, or the number, that a planned *handle* stands for; None when there is none."""
@@ -69,7 +62,7 @@ class ReadOnlyStore:
     def has_other_plans(self, handle: Handle) -> bool:
         """Whether the same was computed as a part of another plan, whose value is another one."""
         begin, end = f"{handle.node.key}-", f"-{handle.output}"
-        return any(name.startswith(begin) and name.endswith(end) for name in self._metrics)
+        return any(name.startswith(begin) and name.endswith(end) for name in self._metrics.names())
 
     def keep_final(self, model: Mapping[str, Handle]) -> dict[str, str]:
         """Part -> path inside the store, if the run keeps all of the planned *model* for ever; empty if it does not."""
@@ -81,7 +74,7 @@ class ReadOnlyStore:
         """What the ledgers have: first that of the run, then those of the other runs in the store."""
         ledgers = files_in(self.folder, "ledger")
         for path in sorted(ledgers, key=lambda path: path.stem != self._run):
-            yield from filter(None, map(_computed, _lines(path)))
+            yield from filter(None, map(_computed, complete_lines(path)))
 
     def missing(self, keys: Collection[str]) -> set[str]:
         """Those of the *keys* that no ledger has."""
@@ -122,8 +115,3 @@ def _computed(line: bytes) -> Computed | None:
         return None
     is_number = all(isinstance(number, int | None) for number in (made.round_number, made.client))
     return made if is_number and all(isinstance(key, str) for key in (made.key, *made.inputs)) else None
-
-
-def _lines(path: Path) -> Iterator[bytes]:
-    """The lines of a file; a last one that is still being written does not count."""
-    return filter(None, (read_own_file(path) or b"").split(b"\n")[:-1])

@@ -84,6 +84,8 @@ class Store:
         self._sound: set[str] = set()
         """Tensors on disk that this process has written, or read whole."""
         self._mistrusted: set[Path] = set()
+        self._others: dict[Path, tuple[tuple[int, ...], Index | None]] = {}
+        """Indices of other runs, and when and where they were written."""
         self._claim = Claim(folder / "claims", wait)
         with self._place.lock:
             self._metrics = StoredMetrics(self._place, run, tell)
@@ -111,7 +113,7 @@ class Store:
 
     def scalar(self, handle: Handle) -> Value | None:
         """The stored metrics, or the number, that a planned *handle* stands for; None when there is none."""
-        return self._metrics.by_name.get(handle.stored_name)
+        return self._metrics.get(handle.stored_name)
 
     def keep_scalar(self, handle: Handle) -> None:
         """Store computed metrics, or a number, for ever."""
@@ -209,10 +211,11 @@ class Store:
         self._sound &= needed
 
     def _indices_of_others(self) -> list[Index]:
+        """Each is read again when it has changed: a store may have thousands."""
         found = []
         for path in self._place.files("index"):
             try:
-                if path != self._index_path and (index := _read_index(path)) is not None:
+                if path != self._index_path and (index := self._index_of(path)) is not None:
                     found.append(index)
             except Damaged as damage:
                 self._place.complete = False
@@ -220,6 +223,13 @@ class Store:
                     self._mistrusted.add(path)
                     self._tell(f"{shown(path)}: {damage}; as nobody knows what it needs, nothing is deleted there")
         return found
+
+    def _index_of(self, path: Path) -> Index | None:
+        found = os.lstat(path)
+        stamp = (found.st_mtime_ns, found.st_ino, found.st_size)
+        if path not in self._others or self._others[path][0] != stamp:
+            self._others[path] = stamp, _read_index(path)
+        return self._others[path][1]
 
     def _read_own_index(self) -> Index:
         try:

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from fedsim.files import own_file_opener, read_own_file, shown, write_atomically
+from fedsim.learning.known_metrics import KnownMetrics, complete_lines
 from fedsim.learning.operations.operation import Value
 from fedsim.learning.store_folder import StoreFolder
 from fedsim.learning.stored_values import Damaged, metrics_line, read_metrics
@@ -20,20 +21,20 @@ __all__ = ["LineFile", "StoredMetrics"]
 
 
 class StoredMetrics:
-    """All of a store, by name, and the file of one *run* in it. Made and read while the store's lock is held.
+    """All of a store, and the file of one *run* in it. Made and read while the store's lock is held.
 
     *tell* hears of damage.
     """
 
     def __init__(self, place: StoreFolder, run: str, tell: Callable[[str], None]) -> None:
-        self.by_name: dict[str, Value] = {}
-        """What the store had when it was read, and what this run has added."""
+        self._known = KnownMetrics(tell, then="what it held is computed again")
         self._place = place
         self._tell = tell
         self._path = place.path / "metrics" / f"{run}.jsonl"
         self._sizes: dict[Path, int] = {}
         """Of the other runs' files, when they were read."""
-        self._read_own()
+        self._put_damaged_lines_aside()
+        self._known.read(self._path)
         self.read_of_others()
         self._file: LineFile | None = None
 
@@ -41,10 +42,14 @@ class StoredMetrics:
         """Get ready for what is to be added."""
         self._file = LineFile(self._path)
 
+    def get(self, name: str) -> Value | None:
+        """The value of that name; None when there is none."""
+        return self._known.get(name)
+
     def add(self, name: str, value: Value) -> None:
         """Store metrics, or a number, for ever."""
         assert self._file is not None, "nothing is added before it is opened"
-        self.by_name[name] = value
+        self._known.add(name, value)
         self._file.append(metrics_line(name, value))
 
     def read_of_others(self) -> None:
@@ -52,7 +57,7 @@ class StoredMetrics:
         for path in self._place.files("metrics"):
             size_bytes = os.lstat(path).st_size
             if path != self._path and self._sizes.get(path) != size_bytes:
-                self._read(path)
+                self._known.read(path)
                 self._sizes[path] = size_bytes
 
     def close(self) -> None:
@@ -60,30 +65,20 @@ class StoredMetrics:
         if self._file is not None:
             self._file.close()
 
-    def _read_own(self) -> None:
-        if damaged := self._read(self._path):
+    def _put_damaged_lines_aside(self) -> None:
+        """Those of the own file, which nobody else writes to."""
+        damaged: list[bytes] = []
+        for number, line in enumerate(complete_lines(self._path), start=1):
+            try:
+                read_metrics(line)
+            except Damaged as damage:
+                if not damaged:
+                    self._tell(f"{shown(self._path)}:{number}: {damage}; what it held is computed again")
+                damaged.append(line)
+        if damaged:
             write_atomically(self._place.place_aside(self._path.name), *(line + b"\n" for line in damaged))
             lines = (read_own_file(self._path) or b"").split(b"\n")
             write_atomically(self._path, b"\n".join(line for line in lines if line not in damaged))
-
-    def _read(self, path: Path) -> list[bytes]:
-        """Take what is in a file; returns its damaged lines, having told of the first."""
-        damaged: list[bytes] = []
-        for number, line in enumerate(_complete_lines(path), start=1):
-            try:
-                name, metrics = read_metrics(line)
-                self.by_name[name] = metrics
-            except Damaged as damage:
-                if not damaged:
-                    self._tell(f"{shown(path)}:{number}: {damage}; what it held is computed again")
-                damaged.append(line)
-        return damaged
-
-
-def _complete_lines(path: Path) -> list[bytes]:
-    """The lines of a file; a last one that was cut off by a kill does not count."""
-    lines = (read_own_file(path) or b"").split(b"\n")
-    return [line for line in lines[:-1] if line]
 
 
 _as_text = json.JSONEncoder(separators=(",", ":")).encode

@@ -433,5 +433,7 @@ def test_a_store_holds_json_and_safetensors_and_nothing_that_executes(tmp_path: 
         elif path.suffix in (".json", ".jsonl"):
             assert all(json.loads(line) for line in (found.splitlines() if path.suffix == ".jsonl" else [found]))
         else:
-            assert found == b"" and (path.name == "lock" or path.parent.name == "claims")
+            assert (
+                found.startswith(b"process ") if path.parent.name == "claims" else (path.name, found) == ("lock", b"")
+            )
     assert kinds == {".safetensors", ".json", ".jsonl", ".lock", ""}

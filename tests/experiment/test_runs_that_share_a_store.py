@@ -4,8 +4,10 @@ as if each had been alone. The second run begins while the first one is under wa
 from __future__ import annotations
 
 import json
+import os
+import socket
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -37,6 +39,7 @@ class Second(Observer):
 
     def __init__(self) -> None:
         self.heard: list[str] = []
+        self.waited_for: list[str] = []
 
     def put_off(self, protocol: Protocol, seed: int) -> None:
         self.heard.append(f"{protocol.title}/{seed} put off")
@@ -44,7 +47,8 @@ class Second(Observer):
     def end(self, protocol: Protocol, seed: int) -> None:
         self.heard.append(f"{protocol.title}/{seed}")
 
-    def waits(self) -> None:
+    def waits(self, holders: Sequence[str]) -> None:
+        self.waited_for = list(holders)
         raise StandStill
 
 
@@ -93,6 +97,7 @@ def begun_inside(tmp_path: Path, **second: object) -> tuple[Second, Path]:
 def test_a_run_does_first_what_no_other_run_trains(tmp_path: Path) -> None:
     hears, _ = begun_inside(tmp_path, **ELSEWHERE)
     assert hears.heard == ["fedavg/1 put off", "fedprox/1", "fedavg/2", "fedprox/2"]
+    assert hears.waited_for == [f"process {os.getpid()} on {socket.gethostname()}"]
 
 
 def test_runs_at_the_same_time_train_nothing_twice(tmp_path: Path) -> None:
@@ -113,7 +118,7 @@ def test_what_comes_later_stands_in_the_scenarios_order(tmp_path: Path) -> None:
     (claim,) = (tmp_path / "store" / "claims").iterdir()
     lock, whole = FileLock(claim), digit_runs.scenario({**TWO, **ELSEWHERE})
     hears = Second()
-    hears.waits = lock.release  # type: ignore[method-assign]
+    hears.waits = lambda _: lock.release()  # type: ignore[method-assign]
     with lock:
         run(whole, out=tmp_path / "later", store=tmp_path / "store", observer=hears, executor="serial")
     assert hears.heard == ["fedavg/1 put off", "fedprox/1", "fedavg/2", "fedprox/2", "fedavg/1"]
@@ -136,6 +141,16 @@ def test_other_trainings_are_not_waited_for(tmp_path: Path) -> None:
 
     run(digit_runs.scenario(TWO), out=tmp_path / "first", store=store, observer=First(happens), executor="serial")
     assert hears.heard == ["fedavg/1", "fedprox/1", "fedavg/2", "fedprox/2"]
+
+
+@pytest.mark.parametrize("protocol", ["fedavg", "scaffold", "fedadam"])
+def test_protocols_with_something_at_the_server_begin_with_their_trainings(tmp_path: Path, protocol: str) -> None:
+    """What a server begins with is the same for all learning rates of clients; that is nothing to wait for."""
+    scenario = {"protocols": [{"name": protocol, "clients": 8}]}
+    for rate in (0.1, 0.2):
+        changed = digit_runs.scenario({**scenario, "training.learning_rate": rate, "stop.rounds": 1})
+        run(changed, out=tmp_path / str(rate), store=tmp_path / "store", observer=Observer(), executor="serial")
+    assert len(list((tmp_path / "store" / "claims").iterdir())) == 2
 
 
 def test_a_claim_ends_with_a_run_that_fails(tmp_path: Path) -> None:

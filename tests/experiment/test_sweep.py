@@ -80,6 +80,27 @@ def test_a_sweep_can_be_opened_again(swept: Sweep) -> None:
     pd.testing.assert_frame_equal(load_sweep(results.folder).table, results.table)
 
 
+def test_a_key_that_is_also_a_column_of_results_has_a_column_of_its_own(swept: Sweep) -> None:
+    results = results_of(swept(vary={"seeds": [[1], [2]]}))
+    assert list(results.table["seeds (varied)"]) == ["[1]", "[1]", "[2]", "[2]"]
+    assert list(results.compare()["seeds (varied)"]) == ["[1]", "[1]", "[2]", "[2]"]
+    assert list(results.table["seed"]) == [1, 1, 2, 2]
+
+
+def test_points_that_were_trained_with_other_arithmetic_are_told(swept: Sweep) -> None:
+    assert results_of(swept(vary={RADIO: RADIOS[:1]})).remarks == []
+    results = results_of(swept(precision="float64"))
+    (remark,) = results.remarks
+    assert "1 point with plain" in remark and "float64" in remark and "float32" in remark
+
+
+def test_a_table_of_another_sweep_does_not_stay_where_no_point_has_ended(swept: Sweep, tmp_path: Path) -> None:
+    swept(vary={RADIO: RADIOS[:1]})
+    (key,) = keys_of(swept(vary={RADIO: RADIOS[2:]}, out=tmp_path / "to-see-the-key")[0])
+    swept(Here(ends={key: ["failed"]}), vary={RADIO: RADIOS[2:]})
+    assert not (tmp_path / "sweep" / "sweep.csv").exists()
+
+
 def test_values_that_are_no_plain_ones_are_json_in_the_table(swept: Sweep) -> None:
     results = results_of(swept(vary={"model.hidden": [[8], [8, 8]], "stop.sim_time_s": [None]}))
     assert list(results.table["model.hidden"].drop_duplicates()) == ["[8]", "[8, 8]"]
@@ -124,12 +145,6 @@ def test_the_same_sweep_again_runs_nothing(swept: Sweep, tmp_path: Path) -> None
     assert (tmp_path / "sweep" / "sweep.csv").read_bytes() == table
 
 
-def test_two_points_that_come_to_the_same_scenario_are_one_run(swept: Sweep) -> None:
-    pool, results = swept(vary={"stop.rounds": [2], "training.learning_rate": [1, 1.0]})
-    assert len(pool.tasks) == 1
-    assert len(results_of((pool, results)).table) == 2 * 2 * 2
-
-
 def test_another_store_is_shared_with_other_sweeps(swept: Sweep, tmp_path: Path) -> None:
     swept(vary={RADIO: RADIOS[:1]}, store=tmp_path / "store")
     swept(vary={RADIO: RADIOS[1:]}, store=tmp_path / "store", out=tmp_path / "another")
@@ -165,7 +180,7 @@ def test_a_point_waits_when_there_is_nothing_else_to_run(swept: Sweep, tmp_path:
     one, two = first_keys(swept, tmp_path)
     pool, _ = swept(Here(ends={one: ["put off", "put off"], two: ["put off"]}))
     assert pool.ended == [(one, "put off"), (two, "put off"), (one, "put off"), (two, "done"), (one, "done")]
-    assert [task.patient for task in pool.tasks] == [False, False, True, True, False]
+    assert [task.patient for task in pool.tasks] == [False, False, True, False, False]
 
 
 def test_a_point_whose_process_was_killed_is_run_again_once(swept: Sweep, tmp_path: Path) -> None:
@@ -219,6 +234,10 @@ def test_a_scenario_that_changes_while_a_sweep_runs_is_refused(swept: Sweep, tmp
         ({"vary": {RADIO: ["lte_m_m1", "lte_m_m7"]}}, f"vary {RADIO}='lte_m_m7': network.cell.radio.profile: "),
         ({"vary": {"protocols.fedavg.clients": [4, 900]}}, "protocols[0].clients"),
         ({"vary": {"protocols.fedavgg.clients": [4]}}, "did you mean 'fedavg'?"),
+        (
+            {"vary": {"training.learning_rate": [1, 1.0]}},
+            "=1 and training.learning_rate=1.0 are the same scenario",
+        ),
         ({"vary": {"sweep": [None]}}, "sweep is what says what is varied"),
         ({"vary": None}, "has no section sweep; give --vary key.path=value,value, or write one"),
         ({"overrides": ["stop.round=3"]}, "--set stop.round=3: stop.round: unknown key"),
@@ -239,6 +258,25 @@ def test_a_folder_that_is_something_else_is_left_alone(swept: Sweep, tmp_path: P
     _, error = swept()
     assert "is not empty and is no sweep's (it has thesis.txt); choose another with --out" in str(error)
     assert [path.name for path in (tmp_path / "sweep").iterdir()] == ["thesis.txt"]
+
+
+def test_a_file_that_is_called_as_a_sweeps_is_not_overwritten(swept: Sweep, tmp_path: Path) -> None:
+    (tmp_path / "sweep").mkdir()
+    (tmp_path / "sweep" / "sweep.json").write_text('{"mine": "precious"}')
+    (tmp_path / "sweep" / "sweep.csv").write_text("mine too")
+    _, error = swept()
+    assert "sweep.json is no manifest of a sweep" in str(error)
+    assert (tmp_path / "sweep" / "sweep.csv").read_text() == "mine too"
+
+
+@pytest.mark.parametrize("name", ["points", "sweep.csv"])
+def test_a_link_is_not_followed(swept: Sweep, tmp_path: Path, name: str) -> None:
+    folder = results_of(swept()).folder
+    target = tmp_path / "elsewhere"
+    (folder / name).rename(target)
+    (folder / name).symlink_to(target)
+    _, error = swept(vary={RADIO: RADIOS})
+    assert f"{name}: is a link, and a sweep keeps a f" in str(error)
 
 
 def test_what_a_sweep_has_left_that_was_killed_at_once_is_a_beginning(swept: Sweep, tmp_path: Path) -> None:

@@ -100,5 +100,5 @@ def with_worlds(scenario: Scenario, folder: Path) -> tuple[Results, dict[str, Wo
         return world
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("fedsim.experiment.run.build_world", noted)
+        patch.setattr("fedsim.experiment.one_run.build_world", noted)
         return run(scenario, out=folder, executor="serial", precision="float64"), worlds

@@ -254,7 +254,7 @@ class Bench:
             monotonic=lambda: self.waited_s + self.executor.steps,  # a second for each step
         )
 
-    def _others_let_go(self) -> None:
+    def _others_let_go(self, holder: str) -> None:
         for other in self._all:
             if other is not self:
                 other.store._claim.release()

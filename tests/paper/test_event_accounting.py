@@ -42,14 +42,14 @@ def world() -> World:
 
 
 def test_fedavgs_events_to_the_printed_digit(world: World) -> None:
-    row = event_row(rounds_table(world.trace, {}, on=("global",)), None)
+    row = event_row(rounds_table(world.trace, {}, on=("global",), clients=[one.name for one in world.clients]), None)
     assert row["rounds"] == ROUNDS // TENTHS
     assert f"{TENTHS * row['transfer_bytes'] / TIB_BYTES:.4f}" == "2.6197"
     assert f"{TENTHS * row['sim_time_s'] / HOUR_S:.1f}" == "1257.3"
 
 
 def test_fedavgs_events_are_the_closed_form_with_whole_clients(world: World) -> None:
-    row = event_row(rounds_table(world.trace, {}, on=("global",)), None)
+    row = event_row(rounds_table(world.trace, {}, on=("global",), clients=[one.name for one in world.clients]), None)
     one_way_bytes = ROUNDS // TENTHS * CLIENTS * MODEL_BYTES
     assert row["uplink_bytes"] == row["downlink_bytes"] == pytest.approx(one_way_bytes, rel=1e-12)
     assert row["sim_time_s"] == pytest.approx(8 * one_way_bytes * (1 / 4e6 + 1 / 7e6), rel=1e-9)

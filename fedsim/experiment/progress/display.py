@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from fedsim.errors import some
 from fedsim.experiment.observer import Observer
 from fedsim.learning.divergence import diverged
 from fedsim.metrics.chosen import chosen_column
@@ -126,9 +127,9 @@ class Display(Observer):
         """Close the run's display; it opens again."""
         self._left(self._runs.pop((protocol.title, seed)))
 
-    def waits(self) -> None:
-        """Say so."""
-        self.tell("Other runs train all that is left, into the same store; this one waits for them.")
+    def waits(self, holders: Sequence[str]) -> None:
+        """Say for whom."""
+        self.tell(f"Other runs train all that is left, into the same store; this one waits for {some(holders)}")
 
     def _show(self, run: OneRun) -> None:
         run.shown_s = self._now()

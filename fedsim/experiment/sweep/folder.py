@@ -15,7 +15,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, JsonValue, Validatio
 from fedsim.errors import UserError
 from fedsim.experiment.at_work import LOCK, why_busy
 from fedsim.experiment.sweep.points import KEY, Point
-from fedsim.files import read_text_file, shown, sweep_scratch, why_no_folder, write_atomically
+from fedsim.files import read_text_file, shown, sweep_scratch, why_no_folder, why_not_own_file, write_atomically
 
 __all__ = ["MANIFEST", "TABLE", "SweepFolder", "SweepManifest", "is_sweep", "read_sweep"]
 
@@ -30,6 +30,12 @@ def _shown_as_it_is(text: str) -> str:
     return text
 
 
+def _checked_key(text: str) -> str:
+    if not KEY.fullmatch(text):
+        raise ValueError("is no key of a point")
+    return text
+
+
 Line = Annotated[str, AfterValidator(_shown_as_it_is)]
 
 
@@ -40,7 +46,7 @@ class _Part(BaseModel):
 class SweepPoint(_Part):
     """A point, and its value of each key."""
 
-    key: Annotated[str, AfterValidator(lambda text: _checked_key(text))]
+    key: Annotated[str, AfterValidator(_checked_key)]
     values: list[JsonValue]
 
 
@@ -53,12 +59,6 @@ class SweepManifest(_Part):
     short_keys: list[Line]
     points: Annotated[list[SweepPoint], MinLen(1)]
     status: Literal["running", "finished"]
-
-
-def _checked_key(text: str) -> str:
-    if not KEY.fullmatch(text):
-        raise ValueError("is no key of a point")
-    return text
 
 
 def is_sweep(folder: Path) -> bool:
@@ -74,16 +74,14 @@ def read_sweep(folder: Path) -> SweepManifest:
     text = read_text_file(path, what="the manifest of a sweep", most_bytes=_MOST_MANIFEST_BYTES)
     try:
         found = SweepManifest.model_validate_json(text)
-        if any(len(point.values) != len(found.keys) for point in found.points) or len(found.short_keys) != len(
-            found.keys
-        ):
-            raise ValueError
+        counts = {len(found.keys), len(found.short_keys), *(len(point.values) for point in found.points)}
+        if len(counts) > 1:
+            raise ValueError("a value for each key")
     except ValueError as error:
         key = error.errors(include_url=False)[0]["loc"] if isinstance(error, ValidationError) else ()
         where = f" (its key {'.'.join(map(str, key))!r})" if key else ""
-        raise UserError(
-            f"{shown(path)} is no manifest of a sweep{where}; start the sweep again, into another folder"
-        ) from None
+        problem = f"is no manifest of a sweep{where}; choose another folder with --out"
+        raise UserError(f"{shown(path)} {problem}") from None
     return found
 
 
@@ -99,10 +97,16 @@ class SweepFolder:
         self._lock = FileLock(path / LOCK)
         if problem := why_no_folder(path):
             raise UserError(f"{problem}; choose another one with --out")
-        if path.exists() and not is_sweep(path) and (stranger := self._stranger()):
-            raise UserError(
-                f"{shown(path)} is not empty and is no sweep's (it has {stranger}); choose another with --out"
-            )
+        if is_sweep(path):
+            read_sweep(path)  # or the file is somebody else's, which is not to be lost
+        elif path.exists() and (stranger := self._stranger()):
+            problem = f"is not empty and is no sweep's (it has {stranger}); choose another with --out"
+            raise UserError(f"{shown(path)} {problem}")
+        for own in (MANIFEST, TABLE):
+            if kind := why_not_own_file(path / own):
+                raise UserError(f"{shown(path / own)}: is {kind}, and a sweep keeps a file there; remove it")
+        if (path / POINTS).is_symlink():
+            raise UserError(f"{shown(path / POINTS)}: is a link, and a sweep keeps a folder there; remove it")
         self._check_free()
 
     def run_folder(self, key: str) -> Path:
@@ -127,6 +131,10 @@ class SweepFolder:
         """Write the table; equal tables, equal bytes."""
         write_atomically(self.path / TABLE, table.to_csv(index=False, lineterminator="\n").encode())
 
+    def remove_table(self) -> None:
+        """No point of the sweep has ended, so whatever table is there is of another one."""
+        (self.path / TABLE).unlink(missing_ok=True)
+
     def __enter__(self) -> Self:
         try:
             (self.path / POINTS).mkdir(parents=True, exist_ok=True)
@@ -146,8 +154,8 @@ class SweepFolder:
         self._lock.release()
 
     def _check_free(self) -> None:
-        if busy := why_busy(self.path):
-            raise UserError(f"{busy.replace('another run', 'another sweep')}, or choose another folder with --out")
+        if busy := why_busy(self.path, "sweep"):
+            raise UserError(f"{busy}, or choose another folder with --out")
 
     def _stranger(self) -> str | None:
         """What a sweep has not left that was killed before it had a manifest."""

@@ -13,6 +13,7 @@ from fedsim.errors import UserError
 from fedsim.experiment.host import HostOptions
 from fedsim.experiment.sweep.variation import Row, Variation
 from fedsim.scenario.load import Varied, load_varied
+from fedsim.scenario.scalars import message_line
 from fedsim.scenario.schema import Scenario
 
 __all__ = ["KEY", "Point", "PointTask", "points_of", "scenario_of", "scenarios_of"]
@@ -30,8 +31,6 @@ class Point:
     values: Row
     said: str
     """Its values, for people."""
-    labels: int
-    """How many protocols on seeds it has."""
 
 
 @dataclass(frozen=True)
@@ -51,12 +50,18 @@ class PointTask:
 
 
 def points_of(path: Path, overrides: Sequence[str], variation: Variation) -> list[Point]:
-    """The points of a sweep over the scenario in *path*. Raises `UserError` when one of them is no scenario."""
+    """The points of a sweep over the scenario in *path*.
+
+    Raises `UserError` when one of them is no scenario, or two are the same one.
+    """
     scenarios = scenarios_of(path, overrides, variation, variation.rows)
-    return [
-        Point(_key(scenario), row, variation.said(row), len(scenario.protocols) * len(scenario.seeds))
-        for row, scenario in zip(variation.rows, scenarios, strict=True)
-    ]
+    points: dict[str, Point] = {}
+    for row, scenario in zip(variation.rows, scenarios, strict=True):
+        point = Point(_key(scenario), row, variation.said(row))
+        if (other := points.setdefault(point.key, point)) is not point:
+            problem = f"{other.said} and {point.said} are the same scenario; leave one out"
+            raise UserError(message_line(f"{variation.option} {problem}"))
+    return list(points.values())
 
 
 def scenarios_of(path: Path, overrides: Sequence[str], variation: Variation, rows: Iterable[Row]) -> Iterator[Scenario]:

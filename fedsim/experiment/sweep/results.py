@@ -15,7 +15,9 @@ from fedsim.experiment.at_work import why_busy
 from fedsim.experiment.compare import Budget, compare, run_names
 from fedsim.experiment.results import Results, load_results
 from fedsim.experiment.sweep.folder import POINTS, SweepManifest, read_sweep
+from fedsim.experiment.sweep.variation import column_of
 from fedsim.files import shown
+from fedsim.viz.tables import many
 
 __all__ = ["SweepResults", "load_sweep", "sweep_table"]
 
@@ -62,12 +64,27 @@ class SweepResults:
         """
         results = [result for _, result in self.points]
         compared = compare(results, at=at, target=target)
-        values = dict(zip(run_names(results), self.manifest.points, strict=True))
+        of_run = dict(zip(run_names(results), self.manifest.points, strict=True))
         columns = {
-            short: [cell(values[run].values[position]) for run in compared["run"]]
+            short: [cell(of_run[run].values[position]) for run in compared["run"]]
             for position, short in enumerate(self.manifest.short_keys)
         }
         return pd.concat([pd.DataFrame(columns, index=compared.index), compared], axis="columns")
+
+    @property
+    def remarks(self) -> list[str]:
+        """What could be misread in the table."""
+        families: dict[str, int] = {}
+        for _, result in self.points:
+            if (family := result.manifest.get("numeric_family")) is not None:
+                families[family] = families.get(family, 0) + 1
+        if len(families) < 2:
+            return []
+        said = "; ".join(f"{many(count, 'point')} with {family}" for family, count in families.items())
+        return [
+            f"the points were trained with different arithmetic ({said}), so small differences between them may come "
+            "from that; run all of them with the same --executor, --precision and --torch-device into another folder"
+        ]
 
     def __repr__(self) -> str:
         return f"SweepResults of {len(self.manifest.points)} points in {shown(self.folder)}"
@@ -86,7 +103,8 @@ def sweep_table(keys: Sequence[str], values: Sequence[Sequence[object]], results
     """The tidy table of some points, whose *values* of the *keys* these are."""
     tables = []
     for of_point, result in zip(values, results, strict=True):
-        first = {key: cell(value) for key, value in zip(keys, of_point, strict=True)} | {"point": result.folder.name}
+        first = {column_of(key): cell(value) for key, value in zip(keys, of_point, strict=True)}
+        first["point"] = result.folder.name
         summary = result.summary
         tables.append(pd.concat([pd.DataFrame(first, index=summary.index), summary], axis="columns"))
     return pd.concat(tables, ignore_index=True)

@@ -7,8 +7,10 @@ that is left gives its place to another one, and comes again when one of those h
 from __future__ import annotations
 
 import gc
+import time
 from collections import Counter, deque
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -33,6 +35,8 @@ POOLS = ("local", "ray")
 """Processes of this machine, or of a Ray cluster."""
 _MOST_KILLS = 2
 """Of one point; then it is no accident."""
+_SAVE_INTERVAL_S = 5.0
+"""Real seconds between two tables while points end: each has all points that have ended."""
 
 
 def sweep(
@@ -60,7 +64,8 @@ def sweep(
 
     *pool* is where points run, ``local`` or ``ray``, and *pool_size* how many at a time: without it one for each core,
     on torch device ``cuda`` one. *workers* are the processes that train for each: without it the cores that are left
-    for it. The other options are those of `fedsim.run`. None of them changes a result.
+    for it. The other options are those of `fedsim.run`; as there, only *executor*, *torch_device* and *precision*
+    change numbers, and points that were trained otherwise are told in `SweepResults.remarks`.
 
     Raises `UserError` when anything asked for is wrong; nothing has been written then. Also when that is found later,
     for some point: the others have been run then, and are in the table. Raises `RunFailedError` where a point was ended
@@ -109,29 +114,24 @@ def sweep_variation(
         Path("runs") / f"{base.name}-sweep" if out is None else Path(out), None if store is None else Path(store)
     )
     check_store(folder.store)
-    distinct = list({point.key: point for point in points}.values())
-    if not all(_is_finished(folder.run_folder(point.key)) for point in distinct):
+    missing = [point for point in points if not _is_finished(folder.run_folder(point.key))]
+    if missing:
         _check(path, overrides, variation)
-    opens, size = _pool(pool, pool_size, options, len(distinct))
+    opens, size = _pool(pool, pool_size, options, max(1, len(missing)))
     each = 1 if pool == "ray" else max(1, cores() // size)
     tasks = _Tasks(path, overrides, variation, folder, replace(options, most_workers=each))
+    failures: dict[str, Event] = {}
     with folder:
         folder.save(base.name, variation.keys, variation.short_keys, points, "running")
-        missing = [point for point in distinct if not _is_finished(folder.run_folder(point.key))]
-        failures: dict[str, Event] = {}
+        table = _Table(folder, variation, points)
+        table.save()
         if missing:
-            with sweep_display_for(progress, total=len(distinct)) as display:
-                display.begins(len(distinct) - len(missing), size)
-                running = opens()
-                try:
-                    failures = _run_points(
-                        missing, running, tasks, display, lambda: _save_table(folder, variation, points)
-                    )
-                finally:
-                    running.close()
+            with sweep_display_for(progress, total=len(points)) as display:
+                display.begins(len(points) - len(missing), size)
+                failures = _run_points(missing, opens, tasks, display, table.save_now_and_then)
+        table.save()
         if not failures:
             folder.save(base.name, variation.keys, variation.short_keys, points, "finished")
-        _save_table(folder, variation, points)
     _raise(failures, {point.key: point for point in points})
     return SweepResults(folder.path)
 
@@ -161,38 +161,39 @@ class _Tasks:
 
 
 def _run_points(
-    points: Sequence[Point], pool: Pool, tasks: _Tasks, display: SweepDisplay, save: Callable[[], None]
+    points: Sequence[Point], opens: Callable[[], Pool], tasks: _Tasks, display: SweepDisplay, save: Callable[[], None]
 ) -> dict[str, Event]:
     """Run the *points*; what went wrong, by key. *save* is called when another one is done."""
     waiting, put_off = deque(points), deque[Point]()
     running: dict[str, Point] = {}
     failures: dict[str, Event] = {}
     kills: Counter[str] = Counter()
-    while waiting or put_off or running:
-        patient = not waiting and not running  # whoever trains what is left is no point of this sweep, or was killed
-        if patient:
-            waiting.append(put_off.popleft())
-        while waiting and len(running) < pool.size:
-            point = waiting.popleft()
-            running[point.key] = point
-            pool.start(tasks.of(point, patient=patient))
-        for event in pool.events():
-            display.happened(running[event.key], event)
-            if not event.ends:
-                continue
-            point = running.pop(event.key)
-            kills[event.key] += event.kind == "killed"
-            if event.kind == "put off":
-                put_off.append(point)
-                continue
-            if event.kind == "done":
-                save()
-            elif event.kind == "killed" and kills[event.key] < _MOST_KILLS:
-                waiting.append(point)
-            else:
-                failures[event.key] = event
-            waiting.extend(put_off)  # what kept them may have ended
-            put_off.clear()
+    with closing(opens()) as pool:
+        while waiting or put_off or running:
+            patient = not waiting and not running
+            if patient:  # whoever trains what is left is no point of this sweep, or was killed
+                waiting, put_off = put_off, deque()
+            while waiting and len(running) < pool.size:
+                point = waiting.popleft()
+                running[point.key] = point
+                pool.start(tasks.of(point, patient=patient))
+            for event in pool.events():
+                display.happened(running[event.key], event)
+                if not event.ends:
+                    continue
+                point = running.pop(event.key)
+                kills[event.key] += event.kind == "killed"
+                if event.kind == "put off":
+                    put_off.append(point)
+                    continue
+                if event.kind == "done":
+                    save()
+                elif event.kind == "killed" and kills[event.key] < _MOST_KILLS:
+                    waiting.append(point)
+                else:
+                    failures[event.key] = event
+                waiting.extend(put_off)  # what kept them may have ended
+                put_off.clear()
     return failures
 
 
@@ -211,12 +212,32 @@ def _is_finished(folder: Path) -> bool:
     return path.is_file() and read_manifest(path)["status"] == "finished"
 
 
-def _save_table(folder: SweepFolder, variation: Variation, points: Sequence[Point]) -> None:
-    """The table of the points that have ended."""
-    ended = [point for point in points if _is_finished(folder.run_folder(point.key))]
-    if ended:
-        results = [Results(folder.run_folder(point.key)) for point in ended]
-        folder.save_table(sweep_table(variation.keys, [point.values for point in ended], results))
+class _Table:
+    """The table of the points that have ended so far; each is read once."""
+
+    def __init__(self, folder: SweepFolder, variation: Variation, points: Sequence[Point]) -> None:
+        self._folder, self._variation, self._points = folder, variation, points
+        self._ended: dict[str, Results] = {}
+        self._saved_s = time.monotonic()
+
+    def save(self) -> None:
+        """Write it; there is no file of it where none has ended."""
+        for point in self._points:
+            folder = self._folder.run_folder(point.key)
+            if point.key not in self._ended and _is_finished(folder):
+                self._ended[point.key] = Results(folder)
+        ended = [point for point in self._points if point.key in self._ended]
+        if ended:
+            results = [self._ended[point.key] for point in ended]
+            self._folder.save_table(sweep_table(self._variation.keys, [point.values for point in ended], results))
+        else:
+            self._folder.remove_table()
+        self._saved_s = time.monotonic()
+
+    def save_now_and_then(self) -> None:
+        """Write it, unless that was done just before."""
+        if time.monotonic() - self._saved_s >= _SAVE_INTERVAL_S:
+            self.save()
 
 
 def _pool(name: str, size: int | None, options: HostOptions, points: int) -> tuple[Callable[[], Pool], int]:
@@ -244,10 +265,11 @@ def _raise(failures: Mapping[str, Event], points: Mapping[str, Point]) -> None:
     """Raise what has gone wrong, if anything has."""
     if not failures:
         return
-    for event in failures.values():
-        if event.kind == "crashed":
-            raise RuntimeError(f"in the point {points[event.key].said}:\n{event.text}")
-    lines = [message_line(f"{points[key].said}: {event.text}") for key, event in failures.items()]
-    problem = f"{len(lines)} of {len(points)} points have no result; the others are in the table\n" + "\n".join(lines)
+    told = {key: event.text for key, event in failures.items() if event.kind != "crashed"}
+    lines = [message_line(f"{points[key].said}: {text}") for key, text in told.items()]
+    problem = f"{len(failures)} of {len(points)} points have no result; the others are in the table"
+    crashed = [f"in the point {points[e.key].said}:\n{e.text}" for e in failures.values() if e.kind == "crashed"]
+    if crashed:
+        raise RuntimeError("\n".join([problem, *lines, crashed[0]]))
     wrong = any(event.kind == "wrong" for event in failures.values())
-    raise (UserError if wrong else RunFailedError)(problem)
+    raise (UserError if wrong else RunFailedError)("\n".join([problem, *lines]))

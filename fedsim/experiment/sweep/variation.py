@@ -15,9 +15,11 @@ from fedsim.scenario.scalars import message_line, show, show_text
 from fedsim.scenario.sweep_settings import MOST_POINTS, SweepSettings
 from fedsim.scenario.yaml_reader import YamlError, parse_value
 
-__all__ = ["Variation", "from_mapping", "from_options", "from_settings"]
+__all__ = ["Row", "Variation", "column_of", "from_mapping", "from_options", "from_settings"]
 
 Row = tuple[object, ...]
+TAKEN = ("accounting", "newcomers", "seeds")
+"""Keys of a scenario that are also columns of results, or of what is printed."""
 
 
 @dataclass(frozen=True)
@@ -70,7 +72,7 @@ class Variation:
                     return ".".join(segments[-count:])
             return ".".join(segments)
 
-        return [short(segments) for segments in spelt]
+        return [column_of(short(segments)) for segments in spelt]
 
     @property
     def sample(self) -> list[Row]:
@@ -90,6 +92,15 @@ class Variation:
             Varied(key, value, f"{self.option} {show_text(key)}={show(value)}")
             for key, value in zip(self.keys, row, strict=True)
         ]
+
+
+def column_of(key: str) -> str:
+    """The column of a key in tables; results have columns of their own.
+
+    >>> column_of("training.epochs"), column_of("seeds")
+    ('training.epochs', 'seeds (varied)')
+    """
+    return f"{key} (varied)" if key in TAKEN else key
 
 
 def from_options(options: Sequence[str]) -> Variation:

@@ -24,12 +24,15 @@ _PROGRAM = "fedsim.experiment.sweep.pools.process"
 
 
 class _Process:
-    """A process, and the point that it runs. It is no fork, as threads of libraries may be at work in this one."""
+    """A process, and the point that it runs. It is no fork, as threads of libraries may be at work in this one.
+
+    It finds modules where this one does, and nowhere else (``-P``): not where the command happens to be given.
+    """
 
     def __init__(self) -> None:
         self.pipe, theirs = multiprocessing.Pipe()
         self.process = subprocess.Popen(
-            [sys.executable, "-m", _PROGRAM, str(theirs.fileno()), str(os.getpid())],
+            [sys.executable, "-P", "-m", _PROGRAM, str(theirs.fileno()), str(os.getpid())],
             pass_fds=[theirs.fileno()],
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
@@ -72,7 +75,7 @@ class LocalPool(Pool):
             process = busy[pipe]
             try:
                 event: Event = pipe.recv()
-            except (EOFError, ConnectionResetError):
+            except (EOFError, OSError):  # the latter: it was killed in the middle of a message
                 event = self._died(process)
             if event.ends:
                 process.key = None
@@ -89,5 +92,7 @@ class LocalPool(Pool):
         self._processes.remove(process)
         code = process.process.wait()
         process.pipe.close()
-        how = signal.Signals(-code).name if code < 0 else f"exit status {code}"
-        return Event(process.key, "killed", f"its process was ended from outside ({how})")
+        if code >= 0:
+            return Event(process.key, "killed", f"its process has ended by itself (exit status {code})")
+        name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
+        return Event(process.key, "killed", f"its process was ended from outside ({name})")

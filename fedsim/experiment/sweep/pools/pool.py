@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 import traceback
 from abc import ABC, abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -95,7 +95,7 @@ class _Watching(Observer):
         """One more is over."""
         self._ended += 1
 
-    def waits(self) -> None:
+    def waits(self, holders: Sequence[str]) -> None:
         """Let another point have the process."""
         if not self._task.patient:
             raise _PutOff
