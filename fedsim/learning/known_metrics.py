@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 from fedsim.files import read_own_file, shown
 from fedsim.learning.operations.operation import Value
@@ -19,38 +20,45 @@ __all__ = ["KnownMetrics", "complete_lines"]
 _NAMED = re.compile(rb'\{"key":"([^"\\]+)"')
 
 
+class _Line(NamedTuple):
+    """A line of a file, and its number among those that are not empty."""
+
+    path: Path
+    number: int
+    text: bytes
+
+
 class KnownMetrics:
     """By name. *tell* hears of damage, once for each file; *then* says what becomes of what is damaged."""
 
     def __init__(self, tell: Callable[[str], None], *, then: str) -> None:
         self._tell, self._then = tell, then
         self._values: dict[str, Value] = {}
-        self._lines: dict[str, list[tuple[Path, bytes]]] = {}
+        self._lines: dict[str, list[_Line]] = {}
         """Of values that nobody has asked for yet; several runs may have written down the same one."""
-        self._read_bytes: dict[Path, int] = {}
+        self._read_so_far: dict[Path, tuple[int, int]] = {}
+        """Bytes and lines of each file."""
         self._told: set[Path] = set()
 
     def read(self, path: Path) -> None:
         """Take the complete lines that have been added to the file *path* since it was last read."""
         content = read_own_file(path) or b""
-        begin = self._read_bytes.get(path, 0)
+        begin, number = self._read_so_far.get(path, (0, 0))
         end = content.rfind(b"\n") + 1
-        for line in filter(None, content[begin:end].split(b"\n")):
-            if found := _NAMED.match(line):
-                self._lines.setdefault(found[1].decode(), []).append((path, line))
+        for text in filter(None, content[begin:end].split(b"\n")):
+            number += 1
+            line = _Line(path, number, text)
+            if found := _NAMED.match(text):
+                self._lines.setdefault(found[1].decode(), []).append(line)
             else:
-                self._tell_of(path, "has a line without a name")
-        self._read_bytes[path] = max(begin, end)
+                self._take(line)
+        self._read_so_far[path] = max(begin, end), number
 
     def get(self, name: str) -> Value | None:
         """The value of that name; None when there is none, or only damaged ones."""
         if name not in self._values:
-            for path, line in self._lines.pop(name, ()):
-                try:
-                    found, value = read_metrics(line)
-                    self._values[found] = value
-                except Damaged as damage:
-                    self._tell_of(path, str(damage))
+            for line in self._lines.pop(name, ()):
+                self._take(line)
         return self._values.get(name)
 
     def add(self, name: str, value: Value) -> None:
@@ -62,10 +70,14 @@ class KnownMetrics:
         yield from self._values
         yield from self._lines
 
-    def _tell_of(self, path: Path, damage: str) -> None:
-        if path not in self._told:
-            self._told.add(path)
-            self._tell(f"{shown(path)}: a line {damage}; {self._then}")
+    def _take(self, line: _Line) -> None:
+        try:
+            name, value = read_metrics(line.text)
+            self._values[name] = value
+        except Damaged as damage:
+            if line.path not in self._told:
+                self._told.add(line.path)
+                self._tell(f"{shown(line.path)}:{line.number}: {damage}; {self._then}")
 
 
 def complete_lines(path: Path) -> list[bytes]:
