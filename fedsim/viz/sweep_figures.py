@@ -24,6 +24,7 @@ from matplotlib.ticker import FixedLocator, NullLocator
 from fedsim.viz.human import number, scale
 from fedsim.viz.names import fitted, shortened
 from fedsim.viz.series import Looks
+from fedsim.viz.shown_figure import ShownFigure
 from fedsim.viz.style import DARK, RC, looks, plain
 
 __all__ = ["MOST_FIGURES", "sweep_figures"]
@@ -95,7 +96,7 @@ def _lines(events: pd.DataFrame, key: str, others: Sequence[str], metric: _Metri
     rows = -(-len(panels) // columns)
     unit, unit_name = _unit(events, metric)
     width = max(_LEAST_INCHES, _PANEL_INCHES * columns + 0.8)
-    figure = Figure(figsize=(width, 2.6 * rows + 1.3), layout="constrained")
+    figure = ShownFigure(figsize=(width, 2.6 * rows + 1.3), layout="constrained")
     grid = np.atleast_1d(figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)).ravel()
     places = _Places(events[key])
     for ax, (said, part) in zip(grid, panels, strict=False):
@@ -173,7 +174,7 @@ def _heat_map(events: pd.DataFrame, x: str, y: str, metric: _Metric, said: str) 
     columns = min(3, len(protocols))
     rows = -(-len(protocols) // columns)
     width, height = max(2.4, _CELL_INCHES * len(across)), max(1.2, 0.45 * len(down))
-    figure = Figure(figsize=(columns * width + 2.6, rows * (height + 0.9) + 1.0), layout="constrained")
+    figure = ShownFigure(figsize=(columns * width + 2.6, rows * (height + 0.9) + 1.0), layout="constrained")
     grid = np.atleast_1d(figure.subplots(rows, columns, squeeze=False)).ravel()
     for ax, protocol in zip(grid, protocols, strict=False):
         cells = np.full((len(down), len(across)), math.nan)
