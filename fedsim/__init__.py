@@ -2,7 +2,8 @@
 
 `load` reads a scenario, `run` runs it, `load_results` opens a run folder, `compare` and `plot` put runs side by side,
 and `compare_device_classes` their device classes. `sweep` runs a scenario with many values of some keys, and
-`load_sweep` opens what it left. `Results` is what they give and take, `Remark` a warning about a
+`load_sweep` opens what it left; `advise` searches among such values for what reaches an accuracy within budgets, and
+answers with an `Advice`. `Results` is what they give and take, `Remark` a warning about a
 scenario or its results, `UserError` what a mistake raises. Each is imported when it is first asked for: ``import
 fedsim`` loads no library.
 """
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from fedsim.errors import Remark, UserError
+    from fedsim.experiment.advise.advise import Advice, advise
     from fedsim.experiment.compare import compare
     from fedsim.experiment.compare_device_classes import compare_device_classes
     from fedsim.experiment.figures import plot
@@ -26,11 +28,13 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
+    "Advice",
     "Remark",
     "Results",
     "SweepResults",
     "UserError",
     "__version__",
+    "advise",
     "compare",
     "compare_device_classes",
     "load",
@@ -42,10 +46,12 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Advice": "fedsim.experiment.advise.advise",
     "Remark": "fedsim.errors",
     "Results": "fedsim.experiment.results",
     "SweepResults": "fedsim.experiment.sweep.results",
     "UserError": "fedsim.errors",
+    "advise": "fedsim.experiment.advise.advise",
     "compare": "fedsim.experiment.compare",
     "compare_device_classes": "fedsim.experiment.compare_device_classes",
     "load": "fedsim.scenario.load",

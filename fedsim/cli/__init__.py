@@ -13,14 +13,14 @@ import re
 import sys
 from collections.abc import Sequence
 
-from fedsim.cli import compare, completion, describe, draw, listing, new, plot, run, schema, sweep, validate
+from fedsim.cli import advise, compare, completion, describe, draw, listing, new, plot, run, schema, sweep, validate
 from fedsim.cli.arguments import reason
 from fedsim.cli.unknown import unknown_command, unknown_word
 from fedsim.errors import RunFailedError, UserError
 
 __all__ = ["main"]
 
-_COMMANDS = (new, run, sweep, compare, plot, draw, describe, validate, schema, listing, completion)
+_COMMANDS = (new, run, sweep, advise, compare, plot, draw, describe, validate, schema, listing, completion)
 _EPILOG = "Exit status: 0 done, 1 failed, 2 the input is wrong, 130 interrupted. `fedsim COMMAND --help` says more."
 
 

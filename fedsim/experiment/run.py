@@ -11,7 +11,6 @@ import time
 import warnings
 from collections.abc import Iterable
 from contextlib import nullcontext
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from fedsim.experiment.gc_policy import rare_collections, set_aside
 from fedsim.experiment.host import CHECKPOINT_INTERVAL_S, Host, HostOptions, Learners, host_for
 from fedsim.experiment.manifest import model_size, new_manifest, take_peaks
 from fedsim.experiment.memory import check_memory
-from fedsim.experiment.observer import Observer
+from fedsim.experiment.observer import Observer, Paused
 from fedsim.experiment.progress.surroundings import display_for
 from fedsim.experiment.remarks_after import remarks as remarks_after
 from fedsim.experiment.remarks_before import remarks_before, remarks_on_data
@@ -33,6 +32,7 @@ from fedsim.experiment.validate import validate
 from fedsim.learning.claims import TrainedElsewhere
 from fedsim.learning.store_folder import check_store
 from fedsim.protocols.protocol import Protocol
+from fedsim.protocols.run_loop import Round
 from fedsim.scenario.build import Materials, build_world, gather_materials
 from fedsim.scenario.scalars import printable
 from fedsim.scenario.schema import Scenario
@@ -88,7 +88,7 @@ def run_with(
     progress: bool | None = None,
     observer: Observer | None = None,
 ) -> Results:
-    """As `run`, with *options* of this machine in one piece."""
+    """As `run`, with *options* of this machine in one piece. Raises `Paused` where the *observer* pauses the run."""
     if observer is not None and progress is not None:
         raise UserError("progress and observer cannot both be given: an observer takes the place of the display")
     scenario = scenario.model_copy(update={"sweep": None})
@@ -207,7 +207,13 @@ def _run_one(
     began_s = time.monotonic()
     seed, stop = materials.seed, protocol.stop or scenario.stop
     observer.begin(protocol, seed, stop, len(materials.topology.sensors))
-    on_round = partial(observer.round_done, protocol, seed)
+
+    def on_round(done: Round) -> None:
+        observer.round_done(protocol, seed, done)
+        if not world.loop.over and observer.pauses(done):
+            world.learner.keep_for_later()
+            raise Paused
+
     world = build_world(scenario, protocol, materials, learners.make, on_round)
     simulate(world, protocol, stop)
     columns = protocol.columns(world)

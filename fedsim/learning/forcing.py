@@ -51,6 +51,8 @@ class Forcer:
         self._beginning: str | None = None
         """The first chunk that is made of another one: with it begins whatever two graphs have in common."""
         self._claimed = False
+        self._kept = True
+        """Whether all that was computed here is on disk, as far as the label needs it to go on."""
 
     def force(self, *handles: Handle) -> bool:
         """Give each its value: from memory, from the store, or by computing what it needs; whether it did that."""
@@ -76,6 +78,11 @@ class Forcer:
         if not handle.computed:
             self._plan([handle])
             self._stored(handle)
+
+    def keep(self) -> None:
+        """Write a checkpoint, unless nothing was computed since the last one: it may be of a later round than this."""
+        if not self._kept:
+            self._checkpoint()
 
     def _claims(self) -> bool:
         """Claim what is to be computed, once for all of it; whether others may have computed some of it meanwhile."""
@@ -133,6 +140,7 @@ class Forcer:
 
     def _compute(self, chunk: Chunk, folding: _Folding) -> None:
         nodes = chunk.nodes
+        self._kept = False
         outputs = [folding.finish(nodes[0])] if chunk.folds else self._executor.compute(nodes)
         chunk.nodes = ()
         for node, values in zip(nodes, outputs, strict=True):
@@ -146,6 +154,7 @@ class Forcer:
     def _checkpoint(self) -> None:
         began_s = self._monotonic()
         self._store.checkpoint(self._graph.live())
+        self._kept = True
         ended_s = self._monotonic()
         took_s = ended_s - began_s
         pause_s = _LEAST_PAUSE * took_s if took_s > _LONG_S else 0.0

@@ -184,6 +184,10 @@ class GraphLearner(Learner):
         found: list[dict[str, Any]] = [handle.value for handle in handles]
         return found
 
+    def keep_for_later(self) -> None:
+        """A checkpoint."""
+        self._forcer.keep()
+
     def keep_final(self, model: Model) -> dict[str, str]:
         """Force the model's parts and keep them for ever."""
         for handle in model.values():

@@ -20,7 +20,6 @@ from fedsim.files import read_text_file, shown, sweep_scratch, why_no_folder, wr
 __all__ = ["MANIFEST", "TABLE", "SweepFolder", "SweepManifest", "is_sweep", "read_sweep"]
 
 MANIFEST, TABLE, POINTS, STORE = "sweep.json", "sweep.csv", "points", "store"
-_OWN_FILES = {MANIFEST, TABLE}
 _MOST_MANIFEST_BYTES = 50_000_000
 
 
@@ -93,15 +92,18 @@ class SweepFolder:
     Raises `UserError` when it is something else, or when nothing can be written there; nothing is written then.
     """
 
+    manifest, table, kind = MANIFEST, TABLE, "sweep"
+    """Its own files, and what it is called; a search over points has others."""
+
     def __init__(self, path: Path, store: Path | None = None) -> None:
         self.path = path
         self.store = path / STORE if store is None else store
         self._lock = FileLock(path / LOCK)
         if problem := why_no_folder(path):
             raise UserError(f"{problem}; choose another one with --out")
-        if path.exists() and not is_sweep(path) and (stranger := self._stranger()):
+        if path.exists() and not (path / self.manifest).is_file() and (stranger := self._stranger()):
             raise UserError(
-                f"{shown(path)} is not empty and is no sweep's (it has {stranger}); choose another with --out"
+                f"{shown(path)} is not empty and is no {self.kind}'s (it has {stranger}); choose another with --out"
             )
         self._check_free()
 
@@ -121,11 +123,11 @@ class SweepFolder:
             "points": [{"key": point.key, "values": list(point.values)} for point in points],
             "status": status,
         }
-        write_atomically(self.path / MANIFEST, (json.dumps(content, indent=1) + "\n").encode())
+        write_atomically(self.path / self.manifest, (json.dumps(content, indent=1) + "\n").encode())
 
     def save_table(self, table: pd.DataFrame) -> None:
         """Write the table; equal tables, equal bytes."""
-        write_atomically(self.path / TABLE, table.to_csv(index=False, lineterminator="\n").encode())
+        write_atomically(self.path / self.table, table.to_csv(index=False, lineterminator="\n").encode())
 
     def __enter__(self) -> Self:
         try:
@@ -133,13 +135,13 @@ class SweepFolder:
             self._lock.acquire(timeout=0)
         except Timeout:
             raise UserError(
-                f"another sweep is at work in {shown(self.path)}; wait for it, or choose another --out"
+                f"another {self.kind} is at work in {shown(self.path)}; wait for it, or choose another --out"
             ) from None
         except OSError as error:
             raise UserError(
-                f"{shown(self.path)} cannot be a sweep's folder ({error.strerror}); choose another --out"
+                f"{shown(self.path)} cannot be a {self.kind}'s folder ({error.strerror}); choose another --out"
             ) from None
-        sweep_scratch(self.path, _OWN_FILES.__contains__)
+        sweep_scratch(self.path, {self.manifest, self.table}.__contains__)
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
@@ -147,7 +149,9 @@ class SweepFolder:
 
     def _check_free(self) -> None:
         if busy := why_busy(self.path):
-            raise UserError(f"{busy.replace('another run', 'another sweep')}, or choose another folder with --out")
+            raise UserError(
+                f"{busy.replace('another run', f'another {self.kind}')}, or choose another folder with --out"
+            )
 
     def _stranger(self) -> str | None:
         """What a sweep has not left that was killed before it had a manifest."""

@@ -10,12 +10,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fedsim.errors import UserError
+from fedsim.experiment.compare import Budget
 from fedsim.experiment.host import HostOptions
 from fedsim.experiment.sweep.variation import Row, Variation
 from fedsim.scenario.load import Varied, load_varied
 from fedsim.scenario.schema import Scenario
 
-__all__ = ["KEY", "Point", "PointTask", "points_of", "scenario_of", "scenarios_of"]
+__all__ = ["KEY", "Point", "PointTask", "key_of", "points_of", "scenario_of", "scenarios_of", "without_sweep"]
 
 KEY = re.compile("[0-9a-f]{12}")
 """What the key of a point looks like, which is the name of its run folder."""
@@ -48,34 +49,38 @@ class PointTask:
     options: HostOptions
     patient: bool
     """Whether it waits where other points train all that is left of it, or is put off."""
+    pause: tuple[Budget, ...] = ()
+    """It pauses at the first evaluation that has spent one of these, and goes on when it is started without them."""
 
 
 def points_of(path: Path, overrides: Sequence[str], variation: Variation) -> list[Point]:
     """The points of a sweep over the scenario in *path*. Raises `UserError` when one of them is no scenario."""
     scenarios = scenarios_of(path, overrides, variation, variation.rows)
     return [
-        Point(_key(scenario), row, variation.said(row), len(scenario.protocols) * len(scenario.seeds))
+        Point(key_of(scenario), row, variation.said(row), len(scenario.protocols) * len(scenario.seeds))
         for row, scenario in zip(variation.rows, scenarios, strict=True)
     ]
 
 
 def scenarios_of(path: Path, overrides: Sequence[str], variation: Variation, rows: Iterable[Row]) -> Iterator[Scenario]:
     """The scenario of each of the *rows*, as it runs."""
-    return map(_without_sweep, load_varied(path, map(variation.point, rows), overrides=overrides))
+    return map(without_sweep, load_varied(path, map(variation.point, rows), overrides=overrides))
 
 
 def scenario_of(task: PointTask) -> Scenario:
     """The scenario of a point. Raises `UserError` when the file, or one that it names, is another by now."""
-    (scenario,) = map(_without_sweep, load_varied(task.scenario, [task.values], overrides=task.overrides))
-    if _key(scenario) != task.key:
+    (scenario,) = map(without_sweep, load_varied(task.scenario, [task.values], overrides=task.overrides))
+    if key_of(scenario) != task.key:
         raise UserError(f"{task.scenario}: has changed since the sweep began; start it again")
     return scenario
 
 
-def _without_sweep(scenario: Scenario) -> Scenario:
+def without_sweep(scenario: Scenario) -> Scenario:
+    """The same without what is varied, which no point depends on."""
     return scenario.model_copy(update={"sweep": None})
 
 
-def _key(scenario: Scenario) -> str:
+def key_of(scenario: Scenario) -> str:
+    """A hash of all of it."""
     text = json.dumps(scenario.model_dump(mode="json"), separators=(",", ":"))
     return hashlib.blake2b(text.encode(), digest_size=6).hexdigest()

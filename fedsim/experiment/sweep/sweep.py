@@ -19,6 +19,8 @@ from fedsim.experiment.read_results import read_manifest
 from fedsim.experiment.results import Results
 from fedsim.experiment.sweep.folder import SweepFolder
 from fedsim.experiment.sweep.points import Point, PointTask, points_of, scenarios_of
+from fedsim.experiment.sweep.pools.choice import POOLS
+from fedsim.experiment.sweep.pools.choice import pool_for as _pool
 from fedsim.experiment.sweep.pools.pool import Event, Pool
 from fedsim.experiment.sweep.results import SweepResults, sweep_table
 from fedsim.experiment.sweep.variation import Variation, from_mapping, from_settings
@@ -27,10 +29,8 @@ from fedsim.learning.store_folder import check_store
 from fedsim.scenario.load import load
 from fedsim.scenario.scalars import message_line
 
-__all__ = ["POOLS", "sweep", "sweep_variation"]
+__all__ = ["POOLS", "is_finished", "raise_failures", "run_points", "sweep", "sweep_variation"]
 
-POOLS = ("local", "ray")
-"""Processes of this machine, or of a Ray cluster."""
 _MOST_KILLS = 2
 """Of one point; then it is no accident."""
 
@@ -116,22 +116,22 @@ def sweep_variation(
     tasks = _Tasks(path, overrides, variation, folder, replace(options, most_workers=each))
     with folder:
         folder.save(base.name, variation.keys, variation.short_keys, points, "running")
-        missing = [point for point in distinct if not _is_finished(folder.run_folder(point.key))]
+        missing = [point for point in distinct if not is_finished(folder.run_folder(point.key))]
         failures: dict[str, Event] = {}
         if missing:
             with sweep_display_for(progress, total=len(distinct)) as display:
                 display.begins(len(distinct) - len(missing), size)
                 running = opens()
                 try:
-                    failures = _run_points(
-                        missing, running, tasks, display, lambda: _save_table(folder, variation, points)
+                    failures = run_points(
+                        missing, running, tasks.of, display, lambda *_: _save_table(folder, variation, points)
                     )
                 finally:
                     running.close()
         if not failures:
             folder.save(base.name, variation.keys, variation.short_keys, points, "finished")
         _save_table(folder, variation, points)
-    _raise(failures, {point.key: point for point in points})
+    raise_failures(failures, {point.key: point for point in points})
     return SweepResults(folder.path)
 
 
@@ -145,7 +145,7 @@ class _Tasks:
     folder: SweepFolder
     options: HostOptions
 
-    def of(self, point: Point, *, patient: bool) -> PointTask:
+    def of(self, point: Point, patient: bool) -> PointTask:
         """*patient*: whether it is to wait for other points."""
         return PointTask(
             key=point.key,
@@ -159,10 +159,17 @@ class _Tasks:
         )
 
 
-def _run_points(
-    points: Sequence[Point], pool: Pool, tasks: _Tasks, display: SweepDisplay, save: Callable[[], None]
+def run_points(
+    points: Sequence[Point],
+    pool: Pool,
+    task_of: Callable[[Point, bool], PointTask],
+    display: SweepDisplay,
+    ended: Callable[[Point, Event], None],
 ) -> dict[str, Event]:
-    """Run the *points*; what went wrong, by key. *save* is called when another one has ended."""
+    """Run the *points*; what went wrong, by key. *ended* is called when another one is done, or has paused.
+
+    *task_of* makes a point's task; its second argument is whether it is to wait for other points.
+    """
     waiting, put_off = deque(points), deque[Point]()
     running: dict[str, Point] = {}
     failures: dict[str, Event] = {}
@@ -176,7 +183,7 @@ def _run_points(
         while waiting and len(running) < pool.size:
             point = waiting.popleft()
             running[point.key] = point
-            pool.start(tasks.of(point, patient=patient))
+            pool.start(task_of(point, patient))
         for event in pool.events():
             point = running[event.key]
             display.happened(point, event)
@@ -188,10 +195,10 @@ def _run_points(
                 continue
             if event.kind == "killed" and kills.update([event.key]) is None and kills[event.key] < _MOST_KILLS:
                 waiting.append(point)
-            elif event.kind != "done":
+            elif event.kind not in ("done", "paused"):
                 failures[event.key] = event
             else:
-                save()
+                ended(point, event)
             waiting.extend(put_off)  # what kept them may have ended
             put_off.clear()
     return failures
@@ -207,41 +214,21 @@ def _check(path: Path, overrides: Sequence[str], variation: Variation) -> None:
         gc.collect()  # a world is full of cycles
 
 
-def _is_finished(folder: Path) -> bool:
+def is_finished(folder: Path) -> bool:
+    """Whether a point's run is complete."""
     path = folder / "manifest.json"
     return path.is_file() and read_manifest(path)["status"] == "finished"
 
 
 def _save_table(folder: SweepFolder, variation: Variation, points: Sequence[Point]) -> None:
     """The table of the points that have ended."""
-    ended = [point for point in points if _is_finished(folder.run_folder(point.key))]
+    ended = [point for point in points if is_finished(folder.run_folder(point.key))]
     if ended:
         results = [Results(folder.run_folder(point.key)) for point in ended]
         folder.save_table(sweep_table(variation.keys, [point.values for point in ended], results))
 
 
-def _pool(name: str, size: int | None, options: HostOptions, points: int) -> tuple[Callable[[], Pool], int]:
-    """How to open the pool, and its size. Raises `UserError` when there is no such pool here."""
-    if size is not None and not (type(size) is int and size >= 1):
-        raise UserError(f"--pool-size: {size!r} must be a whole number of at least 1")
-    if name == "local":
-        from fedsim.experiment.sweep.pools.local import LocalPool
-
-        most = size or (1 if options.torch_device == "cuda" else max(1, cores() // (options.workers or 1)))
-        chosen = min(points, most)
-        return lambda: LocalPool(chosen), chosen
-    if name == "ray":
-        from fedsim.experiment.sweep.pools.ray_pool import RayPool, check_ray
-
-        check_ray()
-        if options.workers not in (None, 1):
-            raise UserError("--workers: on a Ray cluster each run trains in one process; leave it out")
-        chosen = min(points, size or points)
-        return lambda: RayPool(chosen), chosen
-    raise UserError(f"--pool: {name!r} must be one of {', '.join(POOLS)}")
-
-
-def _raise(failures: Mapping[str, Event], points: Mapping[str, Point]) -> None:
+def raise_failures(failures: Mapping[str, Event], points: Mapping[str, Point]) -> None:
     """Raise what has gone wrong, if anything has."""
     if not failures:
         return

@@ -1,0 +1,199 @@
+"""The answer of a search: a table of all candidates, and a verdict that claims no more than its intervals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import pandas as pd
+
+from fedsim.experiment.advise.question import COSTS, Question
+from fedsim.experiment.advise.search import Trial
+from fedsim.experiment.compare import Difference, Spent, difference
+from fedsim.experiment.means_over_seeds import means_over_seeds
+from fedsim.experiment.sweep.results import cell
+from fedsim.metrics.pareto import pareto_front
+from fedsim.viz.advice_table import COST_COLUMNS
+from fedsim.viz.cells import cell as text_of
+from fedsim.viz.human import number, scale, with_half_width
+
+__all__ = ["Answer"]
+
+_NAMES: dict[Spent, str] = {"sim_time_s": "simulated time", "transfer_bytes": "traffic", "round": "rounds"}
+_SHOWN = ("best_accuracy", "final_accuracy", *COSTS.values(), "rounds", "sim_time_s", "transfer_bytes")
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What the *trials* of a search have come to."""
+
+    question: Question
+    trials: Sequence[Trial]
+    seeds: Sequence[int]
+    short_keys: Sequence[str]
+
+    @cached_property
+    def table(self) -> pd.DataFrame:
+        """A row for each candidate: those that reached the target on every seed first, the cheapest of them first.
+
+        A column for each varied key, by its short name, empty where the key does not concern the protocol;
+        ``protocol``; ``n``, the seeds that it was trained on, and ``reached``, on how many of them it reached the
+        target; ``best_accuracy``, ``final_accuracy``, what the target took (``time_to_target_s``, ``bytes_to_target``,
+        ``rounds_to_target``) and what it has spent in all, with the endings that `fedsim.compare` has; ``front``,
+        whether it is on the Pareto front of what the target took, among all that reached it on every seed; and
+        ``left``, why it goes no further.
+        """
+        rows = [self._row(trial) for trial in self._ordered]
+        table = pd.DataFrame(rows)
+        costs = [f"{COSTS[column]}_mean" for column in COSTS if column in self.question.within]
+        complete = table["left"].eq("") & table["reached"].eq(len(self.seeds))
+        front = pareto_front(table[costs].where(complete).to_numpy(dtype=float), (False,) * len(costs))
+        table.insert(len(table.columns) - 1, "front", front)
+        return table
+
+    @cached_property
+    def best(self) -> Trial | None:
+        """The cheapest of those that reached the target on most seeds; None where none did."""
+        found = self._ordered[0]
+        return found if self._reached(found) else None
+
+    @property
+    def verdict(self) -> list[str]:
+        """What can be said, sentence by sentence."""
+        return [*(self._nothing() if self.best is None else self._something(self.best)), *self._limits()]
+
+    # -- the table ------------------------------------------------------------------------------------------------
+
+    def _row(self, trial: Trial) -> dict[str, Any]:
+        values = zip(self.short_keys, trial.candidate.values, trial.candidate.concerned, strict=True)
+        (means,) = means_over_seeds([("", self._summary(trial))]) if trial.progress else ({},)
+        ends = ("mean", "half_width", "n", "median", "above")
+        known = {f"{metric}_{end}": means.get(f"{metric}_{end}", math.nan) for metric in _SHOWN for end in ends}
+        never = [f"{metric}_{end}" for metric in _SHOWN if metric not in COSTS.values() for end in ends[3:]]
+        return {
+            **{key: cell(value.value) if concerns else "" for key, value, concerns in values},
+            "protocol": trial.candidate.protocol,
+            "n": 0 if not any(trial.affords.get(seed, 1) for seed in trial.progress) else len(trial.progress),
+            "reached": self._reached(trial),
+            **{name: value for name, value in known.items() if name not in never},
+            "left": trial.left or "",
+        }
+
+    def _summary(self, trial: Trial) -> pd.DataFrame:
+        return pd.DataFrame(
+            {"protocol": trial.candidate.key, "seed": seed, **trial.outcome(seed)} for seed in trial.progress
+        )
+
+    @cached_property
+    def _ordered(self) -> list[Trial]:
+        return sorted(self.trials, key=self._place)
+
+    def _place(self, trial: Trial) -> tuple[int, bool, float, float]:
+        costs = [trial.cost(seed) for seed in trial.progress if trial.reached(seed)]
+        best = [trial.outcome(seed)["best_accuracy"] for seed in trial.progress]
+        accuracy = max((one for one in best if not math.isnan(one)), default=-math.inf)
+        cost = sum(costs) / len(costs) if costs else math.inf
+        return -len(costs), trial.left is not None, cost, -accuracy
+
+    def _reached(self, trial: Trial) -> int:
+        return sum(trial.reached(seed) for seed in trial.progress)
+
+    # -- the verdict ----------------------------------------------------------------------------------------------
+
+    def _something(self, best: Trial) -> list[str]:
+        reached = self._reached(best)
+        costs = [self._spent(best, column) for column in COSTS if column in self.question.within]
+        said = f"{best.candidate.said} reaches {self.question.target:g} on {reached} of {len(self.seeds)} seeds"
+        first = f"{said}, in {' and '.join(costs)}."
+        if reached < len(self.seeds):
+            return [first, "No candidate that was trained on every seed reached it on all of them."]
+        rivals = [
+            trial
+            for trial in self.trials
+            if trial is not best and trial.left is None and self._reached(trial) == reached
+        ]
+        if not rivals:
+            return [first, "It is the only candidate that was found to reach it on every seed."]
+        return self._against(best, first, [(rival, self._difference(best, rival)) for rival in rivals])
+
+    def _against(self, best: Trial, first: str, rivals: Sequence[tuple[Trial, Difference]]) -> list[str]:
+        """Whether *best* is better than each of its *rivals*."""
+        cost = _NAMES[self.question.by]
+        close = [(rival, found) for rival, found in rivals if found.sign >= 0]
+        if not close:
+            less = "; ".join(f"{self._by(found)} less than {rival.candidate.said}" for rival, found in rivals)
+            return [first, f"It takes less {cost}, seed by seed: {less}."]
+        names = " and ".join(trial.candidate.said for trial in (best, *(rival for rival, _ in close)))
+        sentences = [f"Undecided between {names}: all of them reach {self.question.target:g} on every seed.", first]
+        if len(self.seeds) == 1:
+            return [*sentences, "One seed tells nothing about others; give more with --seeds."]
+        for rival, found in close:
+            if found.mean == 0 == found.half_width:
+                sentences.append(f"{rival.candidate.said} takes the same {cost} on every seed.")
+            else:
+                sentences.append(
+                    f"{rival.candidate.said} takes {self._by(found)} more {cost}, an interval of 95 % that does not "
+                    "exclude 0; more seeds would tell."
+                )
+        return sentences
+
+    def _difference(self, best: Trial, rival: Trial) -> Difference:
+        """By how much *best* takes more of the cost that decides."""
+        both = pd.concat([self._summary(best), self._summary(rival)])
+        return difference(both, best.candidate.key, rival.candidate.key, COSTS[self.question.by])
+
+    def _by(self, found: Difference) -> str:
+        """The size of a difference, and its interval."""
+        column = COST_COLUMNS[self.question.by]
+        unit, name = scale(column.quantity, abs(found.mean)) if column.quantity else (1.0, "rounds")
+        width = with_half_width(abs(found.mean) / unit, found.half_width / unit)
+        return f"{width} {name}"
+
+    def _spent(self, trial: Trial, column: Spent) -> str:
+        """What the target took, as the table has it."""
+        (row,) = means_over_seeds([("", self._summary(trial))])
+        rounds = " rounds" if column == "round" else ""
+        return text_of(pd.Series(row), COST_COLUMNS[column]) + rounds
+
+    def _nothing(self) -> list[str]:
+        target, budgets = self.question.target, self.question.said
+        nearest = self._ordered[0]
+        trained = [trial for trial in self.trials if trial.progress and not math.isnan(_best(trial))]
+        if not trained:
+            return [f"No candidate has an accuracy within {budgets}, so none reaches {target:g}."]
+        nearest = max(trained, key=_best)
+        best = _best(nearest)
+        said = f"The nearest is {nearest.candidate.said}, with a best accuracy of {number(best)}"
+        said += f" on seed {self.seeds[0]}{_when(nearest)}"
+        short = f"{said}: {number(target - best)} short." if best < target else f"{said}, which it did not hold."
+        return [f"No candidate was found to reach {target:g} within {budgets}.", short]
+
+    def _limits(self) -> list[str]:
+        """What the search does not know."""
+        dropped = sum((trial.left or "").startswith("dropped") for trial in self.trials)
+        dearer = [trial for trial in self.trials if (trial.left or "").startswith("reached")]
+        sentences = []
+        if dearer:
+            names = ", ".join(trial.candidate.said for trial in dearer)
+            sentences.append(
+                f"On seed {self.seeds[0]} alone it was reached too, at more {_NAMES[self.question.by]}, by {names}."
+            )
+        if dropped:
+            some = "1 candidate was" if dropped == 1 else f"{dropped} candidates were"
+            sentences.append(
+                f"{some} dropped before the budgets were spent; one that starts slowly could have been better."
+            )
+        return sentences
+
+
+def _best(trial: Trial) -> float:
+    return max((float(trial.outcome(seed)["best_accuracy"]) for seed in trial.progress), default=math.nan)
+
+
+def _when(trial: Trial) -> str:
+    """At which share of its budgets that was, where it was not let go on."""
+    left = trial.left or ""
+    return f", {left}" if left.startswith("dropped") else ""

@@ -1,0 +1,67 @@
+"""The command that runs one candidate again, as a line for a shell."""
+
+from __future__ import annotations
+
+import json
+import math
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from fedsim.experiment.advise.candidates import Candidate
+from fedsim.scenario.yaml_reader import YamlError, parse_value
+
+__all__ = ["command_for", "spelt"]
+
+
+def command_for(
+    candidate: Candidate,
+    path: Path,
+    overrides: Sequence[str],
+    stop: Mapping[str, float],
+    seeds: Sequence[int],
+    *,
+    store: Path,
+    out: Path,
+) -> str:
+    """``fedsim run`` of the *candidate* alone on all *seeds*, from the *store* of the search into the folder *out*."""
+    words = ["fedsim", "run", str(path)]
+    settings = [*overrides, *(f"{value.key}={spelt(value.value)}" for value in candidate.values)]
+    if candidate.own_stop is not None:
+        settings.append(f"{candidate.own_stop}=null")
+    settings.append(f"stop={spelt(stop)}")
+    for setting in settings:
+        words += ["--set", setting]
+    words += [f"--only={candidate.protocol}", "--seeds", ",".join(map(str, seeds))]
+    return shlex.join([*words, "--store", str(store), "--out", str(out)])
+
+
+def spelt(value: object) -> str:
+    """A value in one line of YAML, in full.
+
+    >>> spelt({"name": "lte", "rates": [1e-5, float("inf"), None], "on": "yes: no"}), spelt("lte_m_m1"), spelt("12")
+    ('{"name": "lte", "rates": [1e-05, .inf, null], "on": "yes: no"}', 'lte_m_m1', '"12"')
+    """
+    if isinstance(value, Mapping):
+        return "{" + ", ".join(f"{json.dumps(str(key))}: {_inside(inner)}" for key, inner in value.items()) + "}"
+    if isinstance(value, str) and _is_plain(value):
+        return value
+    return _inside(value)
+
+
+def _inside(value: object) -> str:
+    if isinstance(value, Mapping):
+        return spelt(value)
+    if isinstance(value, list | tuple):
+        return f"[{', '.join(map(_inside, value))}]"
+    if isinstance(value, float) and not math.isfinite(value):
+        return ".nan" if math.isnan(value) else ".inf" if value > 0 else "-.inf"
+    return json.dumps(value)
+
+
+def _is_plain(text: str) -> bool:
+    """Whether it is the same text without quotes."""
+    try:
+        return parse_value(text)[0] == text
+    except YamlError:
+        return False
