@@ -13,7 +13,7 @@ import pandas as pd
 
 from fedsim.experiment.advise.answer import Answer
 from fedsim.experiment.advise.candidates import candidates_of
-from fedsim.experiment.advise.command import command_for
+from fedsim.experiment.advise.command import command_for, spelt
 from fedsim.experiment.advise.question import Question, ask
 from fedsim.experiment.advise.runs import Runs, SearchFolder
 from fedsim.experiment.advise.search import Trial, search
@@ -172,12 +172,15 @@ def _check(path: Path, overrides: Sequence[str], variation: Variation | None, qu
 
 
 def _command(best: Trial, path: Path, overrides: Sequence[str], seeds: Sequence[int], folder: SearchFolder) -> str:
-    """The candidate on all seeds: it ends where the search ended it, or with the budgets where it missed the target."""
-    stop: dict[str, float] = {**best.question.stop, "target_accuracy": best.question.target}
-    if best.affords:
-        stop["rounds"] = max(best.affords.values())
-    out = folder.path / f"run-{best.candidate.key}"
-    return command_for(best.candidate, path, overrides, stop, seeds, store=folder.store, out=out)
+    """The candidate on all seeds: it ends where it reached the target in the search, or else with the budgets."""
+    candidate, question = best.candidate, best.question
+    stop = {**question.stop, "target_accuracy": question.target}
+    settings = [one for one in overrides if one.partition("=")[0].strip() != "seeds"]
+    settings += [f"{value.key}={spelt(value.value)}" for value in candidate.values]
+    settings += [f"{candidate.own_stop}=null"] if candidate.own_stop else []
+    settings.append(f"stop={spelt(stop)}")
+    out = folder.path / f"run-{candidate.key}"
+    return command_for(candidate.protocol, path, settings, seeds, store=folder.store, out=out)
 
 
 def _save(folder: SearchFolder, question: Question, seeds: Sequence[int], **more: Any) -> None:

@@ -69,14 +69,15 @@ class Answer:
 
     def _row(self, trial: Trial) -> dict[str, Any]:
         values = zip(self.short_keys, trial.candidate.values, trial.candidate.concerned, strict=True)
-        (means,) = means_over_seeds([("", self._summary(trial))]) if trial.progress else ({},)
+        seeds = len(trial.progress) if any(trial.affords.get(seed, 1) for seed in trial.progress) else 0
+        (means,) = means_over_seeds([("", self._summary(trial))]) if seeds else ({},)
         ends = ("mean", "half_width", "n", "median", "above")
         known = {f"{metric}_{end}": means.get(f"{metric}_{end}", math.nan) for metric in _SHOWN for end in ends}
         never = [f"{metric}_{end}" for metric in _SHOWN if metric not in COSTS.values() for end in ends[3:]]
         return {
             **{key: cell(value.value) if concerns else "" for key, value, concerns in values},
             "protocol": trial.candidate.protocol,
-            "n": 0 if not any(trial.affords.get(seed, 1) for seed in trial.progress) else len(trial.progress),
+            "n": seeds,
             "reached": self._reached(trial),
             **{name: value for name, value in known.items() if name not in never},
             "left": trial.left or "",

@@ -8,13 +8,14 @@ from pathlib import Path
 from typing import Final
 
 from fedsim.errors import UserError
+from fedsim.experiment.advise.command import spelt
 from fedsim.experiment.advise.question import Question
 from fedsim.experiment.sweep.points import key_of, without_sweep
 from fedsim.experiment.sweep.variation import Row, Variation
 from fedsim.protocols.protocol import Protocol
 from fedsim.scenario.load import Varied, load_varied
 from fedsim.scenario.overrides import segments_of
-from fedsim.scenario.scalars import message_line, printable, show
+from fedsim.scenario.scalars import message_line, printable
 from fedsim.scenario.schema import Scenario
 
 __all__ = ["Candidate", "candidates_of"]
@@ -74,10 +75,10 @@ def _candidate(key: str, same: Sequence[tuple[Scenario, int, list[Varied]]], var
     """The candidate of several points that are the *same* for it."""
     scenario, position, point = same[0]
     protocol = scenario.protocols[position]
-    spelt = [[show(value.value) for value in other] for *_, other in same]
-    concerned = tuple(len(set(values)) == 1 for values in zip(*spelt, strict=True))
+    written = [[spelt(value.value) for value in other] for *_, other in same]
+    concerned = tuple(len(set(values)) == 1 for values in zip(*written, strict=True))
     names = variation.short_keys if variation else []
-    values = [f"{name}={show(value.value)}" for name, value, does in zip(names, point, concerned, strict=True) if does]
+    values = [f"{name}={spelt(value.value)}" for name, value, does in zip(names, point, concerned, strict=True) if does]
     return Candidate(
         key=key,
         protocol=protocol.title,

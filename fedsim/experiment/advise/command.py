@@ -8,31 +8,19 @@ import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from fedsim.experiment.advise.candidates import Candidate
 from fedsim.scenario.yaml_reader import YamlError, parse_value
 
 __all__ = ["command_for", "spelt"]
 
 
 def command_for(
-    candidate: Candidate,
-    path: Path,
-    overrides: Sequence[str],
-    stop: Mapping[str, float],
-    seeds: Sequence[int],
-    *,
-    store: Path,
-    out: Path,
+    protocol: str, path: Path, settings: Sequence[str], seeds: Sequence[int], *, store: Path, out: Path
 ) -> str:
-    """``fedsim run`` of the *candidate* alone on all *seeds*, from the *store* of the search into the folder *out*."""
+    """``fedsim run`` of a *protocol* with the *settings* on all *seeds*, from a *store* into the folder *out*."""
     words = ["fedsim", "run", str(path)]
-    settings = [*overrides, *(f"{value.key}={spelt(value.value)}" for value in candidate.values)]
-    if candidate.own_stop is not None:
-        settings.append(f"{candidate.own_stop}=null")
-    settings.append(f"stop={spelt(stop)}")
     for setting in settings:
         words += ["--set", setting]
-    words += [f"--only={candidate.protocol}", "--seeds", ",".join(map(str, seeds))]
+    words += [f"--only={protocol}", "--seeds", ",".join(map(str, seeds))]
     return shlex.join([*words, "--store", str(store), "--out", str(out)])
 
 

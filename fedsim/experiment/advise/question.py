@@ -39,7 +39,8 @@ class Question:
     @property
     def stop(self) -> dict[str, float]:
         """The budgets as a section ``stop``, as far as a run can be stopped at them."""
-        return {key: self.within[column] for column, key in _STOPS.items() if column in self.within}
+        found = {key: self.within[column] for column, key in _STOPS.items() if column in self.within}
+        return found | ({"rounds": int(found["rounds"])} if "rounds" in found else {})
 
     def affordable(self, rounds: pd.DataFrame) -> pd.DataFrame:
         """The *rounds* of one run up to the last evaluation within all budgets; without evaluations, within them all.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Self
 
@@ -31,14 +31,18 @@ class SearchFolder(SweepFolder):
 
 @dataclass(frozen=True)
 class Job:
-    """A candidate on a seed until its stop, or until a pause before."""
+    """A candidate on a seed until its stop, or until a pause before.
+
+    Only the clock is run to a stop at the budgets. What trains pauses there: at a stop the last model would be scored
+    and kept, though it may be one on the way of another candidate that learns the same and has gone further.
+    """
 
     candidate: Candidate
     seed: int
-    stop: Mapping[str, float] = field(hash=False)
+    stop: Mapping[str, float]
     learn: bool = True
     pause: tuple[Budget, ...] = ()
-    """It pauses at the first evaluation that has spent one of these."""
+    """It pauses after the first round that has spent one of these."""
 
     @property
     def values(self) -> tuple[Varied, ...]:
@@ -82,6 +86,8 @@ class Runs:
 
         Raises what went wrong with any of them, when all others have been run.
         """
+        if not jobs:
+            return []
         scenarios = load_varied(self._path, [job.values for job in jobs], overrides=self._overrides)
         keys = [key_of(without_sweep(scenario)) for scenario in scenarios]
         by_key = dict(zip(keys, jobs, strict=True))

@@ -42,7 +42,7 @@ class Trial:
     progress: dict[int, Progress] = field(default_factory=dict)
     """By seed, as far as it was trained; within the budgets."""
     affords: dict[int, int] = field(default_factory=dict)
-    """By seed: the rounds that its budgets are enough for; where that is not known before, nothing."""
+    """By seed: the last round to be evaluated within its budgets; where that is not known before, nothing."""
     left: str | None = None
     """Why it goes no further; None for those that were trained on every seed."""
 
@@ -84,7 +84,7 @@ def search(candidates: Sequence[Candidate], question: Question, seeds: Sequence[
             _halve(going_on, first, share)
     for trial in _still_in(trials):
         if not trial.reached(first):
-            trial.left = "misses it"
+            trial.left = "misses the target"
     _halve(_still_in(trials), first, 1.0)
     finalists = _still_in(trials)
     for seed in others:
@@ -101,35 +101,34 @@ def _still_in(trials: Iterable[Trial]) -> list[Trial]:
 
 
 def _look_at_the_clock(trials: Sequence[Trial], seed: int, runs: Runs) -> None:
-    """Find out which rounds each can afford, and leave those that afford none."""
+    """Find out which evaluations each can afford, and leave those that afford none."""
     foreseen = [trial for trial in trials if trial.candidate.foreseen]
-    if not foreseen:
-        return
-    stop = foreseen[0].question.stop
-    asked = [Job(trial.candidate, seed, stop, learn=False) for trial in foreseen]
+    too_slow = []
+    asked = [Job(trial.candidate, seed, trial.question.stop, learn=False) for trial in foreseen]
     for trial, found in zip(foreseen, runs.run(asked, "clocks"), strict=True):
-        trial.affords[seed] = len(trial.question.affordable(found.rounds))
+        every = trial.candidate.every
+        trial.affords[seed] = len(trial.question.affordable(found.rounds)) // every * every
         if not trial.affords[seed]:
             trial.progress[seed] = Progress(found.rounds.head(0), ended=True)
-    too_slow = [trial for trial in foreseen if not trial.affords[seed]]
-    if not too_slow:
-        return
-    asked = [Job(trial.candidate, seed, {"rounds": 1}, learn=False) for trial in too_slow]
-    for trial, found in zip(too_slow, runs.run(asked, "first rounds"), strict=True):
-        if trial.left is None and len(trial.progress) == 1:  # on the first seed
-            trial.left = _why_none(trial.question, found.rounds)
+            too_slow.append(trial)
+    first_on_this_seed = [trial for trial in too_slow if len(trial.progress) == 1]
+    asked = [Job(one.candidate, seed, {"rounds": one.candidate.every}, learn=False) for one in first_on_this_seed]
+    for trial, found in zip(first_on_this_seed, runs.run(asked, "first evaluations"), strict=True):
+        trial.left = _why_none(trial, found.rounds)
 
 
-def _why_none(question: Question, rounds: pd.DataFrame) -> str:
-    """Why not even the first of the *rounds* is affordable."""
-    if rounds.empty:
-        return "no round of it ends"
+def _why_none(trial: Trial, rounds: pd.DataFrame) -> str:
+    """Why not even the first evaluation is affordable, by the *rounds* until then."""
+    every = trial.candidate.every
+    if len(rounds) < every:
+        return "it never comes to an evaluation"
     needs = [
-        amount(column, float(rounds[column].iloc[0]))
-        for column, most in question.within.items()
-        if rounds[column].iloc[0] > most
+        amount(column, float(rounds[column].iloc[-1]))
+        for column, most in trial.question.within.items()
+        if rounds[column].iloc[-1] > most
     ]
-    return f"its first round takes {' and '.join(needs)}"
+    first = "round" if every == 1 else "evaluation"
+    return f"its first {first} takes {' and '.join(needs)}"
 
 
 # -- with training ----------------------------------------------------------------------------------------------------
@@ -138,44 +137,34 @@ def _why_none(question: Question, rounds: pd.DataFrame) -> str:
 def _train(trials: Sequence[Trial], seed: int, share: float, runs: Runs, said: str) -> None:
     """Let each spend the *share* of its budgets, unless it has ended before."""
     going_on = [trial for trial in trials if seed not in trial.progress or not trial.progress[seed].ended]
-    _run([(trial, _job(trial, seed, share)) for trial in going_on], runs, said)
+    _run([_job(trial, seed, share) for trial in going_on], runs, said)
 
 
 def _train_on(trials: Sequence[Trial], seeds: Sequence[int], runs: Runs) -> None:
     """Let each spend all of its budgets on all of these *seeds*, but those on which it affords nothing."""
-    jobs = [(trial, _job(trial, seed, 1.0)) for seed in seeds for trial in trials if seed not in trial.progress]
+    jobs = [_job(trial, seed, 1.0) for seed in seeds for trial in trials if seed not in trial.progress]
     _run(jobs, runs, "further seeds")
 
 
-def _run(jobs: Sequence[tuple[Trial, Job]], runs: Runs, said: str) -> None:
+def _run(jobs: Sequence[tuple[Trial, Job, bool]], runs: Runs, said: str) -> None:
     """Those that go furthest begin: whoever trains the same finds all of it, and nobody has to begin again."""
-    ordered = sorted(jobs, key=lambda one: -_goes_to(one[1]))
-    if not ordered:
-        return
-    for (trial, job), found in zip(ordered, runs.run([job for _, job in ordered], said), strict=True):
-        trial.progress[job.seed] = Progress(trial.question.affordable(found.rounds), found.ended)
+    ordered = sorted(jobs, key=lambda one: -dict(one[1].pause).get("round", math.inf))
+    for (trial, job, to_the_end), found in zip(ordered, runs.run([job for _, job, _ in ordered], said), strict=True):
+        rounds = trial.question.affordable(found.rounds)
+        trial.progress[job.seed] = Progress(rounds, found.ended or to_the_end)
 
 
-def _job(trial: Trial, seed: int, share: float) -> Job:
-    """What it is run for. Where its clock is known, a run ends with the last round that it can afford."""
+def _job(trial: Trial, seed: int, share: float) -> tuple[Trial, Job, bool]:
+    """What it is run for: until the target, with a pause when the *share* is spent; and whether that is all."""
     candidate, question = trial.candidate, trial.question
     affords = trial.affords.get(seed)
-    pause: tuple[Budget, ...] = ()
+    until: tuple[Budget, ...]
     if affords is None:
-        stop = question.stop
-        if share < 1:
-            pause = tuple((column, share * most) for column, most in question.within.items() if column in COSTS)
+        until = tuple((column, share * most) for column, most in question.within.items() if column in COSTS)
     else:
-        stop = {"rounds": affords}
-        until = candidate.every * math.ceil(share * affords / candidate.every)
-        if share < 1 and until < affords:
-            pause = (("round", until),)
-    return Job(candidate, seed, {**stop, "target_accuracy": question.target}, pause=pause)
-
-
-def _goes_to(job: Job) -> float:
-    """The round to which it goes, as far as that is known."""
-    return dict(job.pause).get("round", job.stop.get("rounds", math.inf))
+        until = (("round", min(affords, candidate.every * math.ceil(share * affords / candidate.every))),)
+    everything = share == 1 or until == (("round", affords),)
+    return trial, Job(candidate, seed, {"target_accuracy": question.target}, pause=until), everything
 
 
 # -- who goes on ------------------------------------------------------------------------------------------------------
@@ -189,7 +178,7 @@ def _halve(trials: Sequence[Trial], seed: int, share: float) -> None:
             if trial.reached(seed):
                 trial.left = f"reached on seed {seed}, at more cost"
             elif trial.progress[seed].ended:
-                trial.left = "misses it"
+                trial.left = "misses the target"
             else:
                 trial.left = f"dropped at {share:.0%} of its budget"
 

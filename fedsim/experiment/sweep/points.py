@@ -50,7 +50,7 @@ class PointTask:
     patient: bool
     """Whether it waits where other points train all that is left of it, or is put off."""
     pause: tuple[Budget, ...] = ()
-    """It pauses at the first evaluation that has spent one of these, and goes on when it is started without them."""
+    """It pauses after the first round that has spent one of these, and goes on when it is started without them."""
 
 
 def points_of(path: Path, overrides: Sequence[str], variation: Variation) -> list[Point]:

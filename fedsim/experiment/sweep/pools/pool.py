@@ -39,9 +39,10 @@ class Evaluation(NamedTuple):
     loss: float
 
     @classmethod
-    def of(cls, done: Round, test_set: str) -> Evaluation:
-        """What a round has come to. A model that has diverged has no accuracy: NaN."""
-        up, down, scores = done.uplink_bytes, done.downlink_bytes, done.metrics[test_set]
+    def of(cls, done: Round, test_set: str | None) -> Evaluation:
+        """What a round has come to, on a *test_set* if there is any. A model that has diverged has no accuracy: NaN."""
+        up, down = done.uplink_bytes, done.downlink_bytes
+        scores = {} if test_set is None else done.metrics[test_set]
         accuracy = scores.get("accuracy")
         return cls(
             done.number,
@@ -123,11 +124,11 @@ class _Watching(Observer):
             self._tell(Event(self._task.key, "progress", str(self._run), share))
 
     def pauses(self, done: Round) -> bool:
-        """At an evaluation, when enough is spent."""
-        if not done.metrics:
-            return False
-        self.evaluations.append(Evaluation.of(done, next(iter(done.metrics))))
-        return any(getattr(self.evaluations[-1], column) >= amount for column, amount in self._task.pause)
+        """When enough is spent."""
+        if done.metrics:
+            self.evaluations.append(Evaluation.of(done, next(iter(done.metrics))))
+        spent = Evaluation.of(done, None)
+        return any(getattr(spent, column) >= amount for column, amount in self._task.pause)
 
     def end(self, protocol: Protocol, seed: int) -> None:
         """One more is over."""
