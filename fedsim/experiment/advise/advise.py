@@ -144,7 +144,7 @@ def advise_variation(
         with Runs(path, overrides, folder, options, open_pool, size=size, each=each, progress=progress) as runs:
             trials = search(candidates, question, base.seeds, runs)
         answer = Answer(question, trials, base.seeds, keys)
-        command = None if answer.best is None else _command(answer.best, path, overrides, base.seeds, folder)
+        command = None if answer.best is None else _command(answer.best, path, overrides, base.seeds, options, folder)
         advice = Advice(
             folder.path,
             question.target,
@@ -171,7 +171,14 @@ def _check(path: Path, overrides: Sequence[str], variation: Variation | None, qu
         gc.collect()  # a world is full of cycles
 
 
-def _command(best: Trial, path: Path, overrides: Sequence[str], seeds: Sequence[int], folder: SearchFolder) -> str:
+def _command(
+    best: Trial,
+    path: Path,
+    overrides: Sequence[str],
+    seeds: Sequence[int],
+    options: HostOptions,
+    folder: SearchFolder,
+) -> str:
     """The candidate on all seeds: it ends where it reached the target in the search, or else with the budgets."""
     candidate, question = best.candidate, best.question
     stop = {**question.stop, "target_accuracy": question.target}
@@ -180,7 +187,7 @@ def _command(best: Trial, path: Path, overrides: Sequence[str], seeds: Sequence[
     settings += [f"{candidate.own_stop}=null"] if candidate.own_stop else []
     settings.append(f"stop={spelt(stop)}")
     out = folder.path / f"run-{candidate.key}"
-    return command_for(candidate.protocol, path, settings, seeds, store=folder.store, out=out)
+    return command_for(candidate.protocol, path, settings, seeds, options=options, store=folder.store, out=out)
 
 
 def _save(folder: SearchFolder, question: Question, seeds: Sequence[int], **more: Any) -> None:

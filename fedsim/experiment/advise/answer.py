@@ -80,7 +80,7 @@ class Answer:
             "n": seeds,
             "reached": self._reached(trial),
             **{name: value for name, value in known.items() if name not in never},
-            "left": trial.left or "",
+            "left": trial.left.said if trial.left else "",
         }
 
     def _summary(self, trial: Trial) -> pd.DataFrame:
@@ -105,20 +105,19 @@ class Answer:
     # -- the verdict ----------------------------------------------------------------------------------------------
 
     def _something(self, best: Trial) -> list[str]:
-        reached = self._reached(best)
+        reached, seeds = self._reached(best), len(self.seeds)
         costs = [self._spent(best, column) for column in COSTS if column in self.question.within]
-        said = f"{best.candidate.said} reaches {self.question.target:g} on {reached} of {len(self.seeds)} seeds"
-        first = f"{said}, in {' and '.join(costs)}."
-        if reached < len(self.seeds):
-            return [first, "No candidate that was trained on every seed reached it on all of them."]
-        rivals = [
-            trial
-            for trial in self.trials
-            if trial is not best and trial.left is None and self._reached(trial) == reached
-        ]
-        if not rivals:
-            return [first, "It is the only candidate that was found to reach it on every seed."]
-        return self._against(best, first, [(rival, self._difference(best, rival)) for rival in rivals])
+        on = f"{reached} of {seeds} seeds" if seeds > 1 else f"seed {self.seeds[0]}"
+        first = f"{best.candidate.said} reaches {self.question.target:g} on {on}, in {' and '.join(costs)}."
+        finalists = [trial for trial in self.trials if trial is not best and trial.left is None]
+        if reached < seeds:
+            return [first, "None of the candidates that were trained on all seeds reached it on each of them."]
+        rivals = [(trial, self._difference(best, trial)) for trial in finalists if self._reached(trial) == seeds]
+        sentences = self._against(best, first, rivals) if rivals else [first, "Nothing else was found to do so."]
+        if seeds == 1:
+            sentences.append("One seed tells nothing about others; give more with --seeds.")
+        missed = [trial for trial in finalists if self._reached(trial) < seeds]
+        return sentences + [f"{one.candidate.said} reaches it on {self._reached(one)} of {seeds}." for one in missed]
 
     def _against(self, best: Trial, first: str, rivals: Sequence[tuple[Trial, Difference]]) -> list[str]:
         """Whether *best* is better than each of its *rivals*."""
@@ -129,15 +128,13 @@ class Answer:
             return [first, f"It takes less {cost}, seed by seed: {less}."]
         names = " and ".join(trial.candidate.said for trial in (best, *(rival for rival, _ in close)))
         sentences = [f"Undecided between {names}: all of them reach {self.question.target:g} on every seed.", first]
-        if len(self.seeds) == 1:
-            return [*sentences, "One seed tells nothing about others; give more with --seeds."]
-        for rival, found in close:
+        for rival, found in close if len(self.seeds) > 1 else ():
             if found.mean == 0 == found.half_width:
                 sentences.append(f"{rival.candidate.said} takes the same {cost} on every seed.")
             else:
                 sentences.append(
-                    f"{rival.candidate.said} takes {self._by(found)} more {cost}, an interval of 95 % that does not "
-                    "exclude 0; more seeds would tell."
+                    f"{rival.candidate.said} takes {self._by(found)} more {cost}, seed by seed; this interval of 95 % "
+                    "does not exclude 0, and more seeds would tell."
                 )
         return sentences
 
@@ -161,10 +158,12 @@ class Answer:
 
     def _nothing(self) -> list[str]:
         target, budgets = self.question.target, self.question.said
-        nearest = self._ordered[0]
         trained = [trial for trial in self.trials if trial.progress and not math.isnan(_best(trial))]
         if not trained:
-            return [f"No candidate has an accuracy within {budgets}, so none reaches {target:g}."]
+            return [
+                f"No candidate reaches {target:g} within {budgets}: not one has an evaluation by then.",
+                "The table has what a first evaluation takes.",
+            ]
         nearest = max(trained, key=_best)
         best = _best(nearest)
         said = f"The nearest is {nearest.candidate.said}, with a best accuracy of {number(best)}"
@@ -174,8 +173,8 @@ class Answer:
 
     def _limits(self) -> list[str]:
         """What the search does not know."""
-        dropped = sum((trial.left or "").startswith("dropped") for trial in self.trials)
-        dearer = [trial for trial in self.trials if (trial.left or "").startswith("reached")]
+        dropped = sum(_is(trial, "dropped") for trial in self.trials)
+        dearer = [trial for trial in self.trials if _is(trial, "dearer")]
         sentences = []
         if dearer:
             names = ", ".join(trial.candidate.said for trial in dearer)
@@ -196,5 +195,9 @@ def _best(trial: Trial) -> float:
 
 def _when(trial: Trial) -> str:
     """At which share of its budgets that was, where it was not let go on."""
-    left = trial.left or ""
-    return f", {left}" if left.startswith("dropped") else ""
+    return f", {trial.left.said}" if trial.left and _is(trial, "dropped") else ""
+
+
+def _is(trial: Trial, kind: str) -> bool:
+    """Whether that is why it goes no further."""
+    return trial.left is not None and trial.left.kind == kind

@@ -99,7 +99,9 @@ def _endless(protocol: Protocol) -> Protocol:
 
 def _check(scenario: Scenario) -> None:
     """Raise `UserError` for what a search cannot have."""
-    if not scenario.learn:
-        raise UserError("learn: false: an accuracy is only reached by training; leave it out")
-    if scenario.newcomers is not None:
-        raise UserError("newcomers: come when a run is over, and a search leaves most runs before; leave them out")
+    with scenario.about("learn"):
+        if not scenario.learn:
+            raise UserError("false, and an accuracy is only reached by training; leave it out")
+    with scenario.about("newcomers"):
+        if scenario.newcomers is not None:
+            raise UserError("come when a run is over, and a search leaves most runs before; leave them out")

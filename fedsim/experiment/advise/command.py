@@ -8,19 +8,34 @@ import shlex
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from fedsim.experiment.host import HostOptions
 from fedsim.scenario.yaml_reader import YamlError, parse_value
 
 __all__ = ["command_for", "spelt"]
 
 
+_OPTIONS = ("executor", "torch_device", "precision")
+"""Those that may change a bit of a result, so that nothing in the store would be found without them."""
+
+
 def command_for(
-    protocol: str, path: Path, settings: Sequence[str], seeds: Sequence[int], *, store: Path, out: Path
+    protocol: str,
+    path: Path,
+    settings: Sequence[str],
+    seeds: Sequence[int],
+    *,
+    options: HostOptions,
+    store: Path,
+    out: Path,
 ) -> str:
     """``fedsim run`` of a *protocol* with the *settings* on all *seeds*, from a *store* into the folder *out*."""
     words = ["fedsim", "run", str(path)]
     for setting in settings:
         words += ["--set", setting]
     words += [f"--only={protocol}", "--seeds", ",".join(map(str, seeds))]
+    for option in _OPTIONS:
+        if (value := getattr(options, option)) != getattr(HostOptions(), option):
+            words += [f"--{option.replace('_', '-')}", value]
     return shlex.join([*words, "--store", str(store), "--out", str(out)])
 
 

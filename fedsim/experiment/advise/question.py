@@ -104,18 +104,20 @@ def ask(target: float, within: Mapping[str, float], by: str | None, scenario: Sc
 
 def _of_scenario(scenario: Scenario) -> dict[Spent, float]:
     for protocol in scenario.protocols:
-        if protocol.stop is not None:
-            raise UserError(
-                f"protocol {protocol.title!r} has a stop of its own, so candidates would have different budgets; give "
-                "--within, as in --within sim_time_s=28800"
-            )
+        with scenario.about(*scenario.place_of(protocol)):
+            if protocol.stop is not None:
+                raise UserError(
+                    f"{protocol.title!r} has a stop of its own, so candidates would have different budgets; give "
+                    "--within, as in --within sim_time_s=28800"
+                )
     stop: Stop = scenario.stop
     found: dict[Spent, float] = {
         column: float(value) for column, key in _STOPS.items() if (value := getattr(stop, key)) is not None
     }
-    if not found:
-        raise UserError(
-            "the scenario's stop is a target alone; give a budget, as in --within sim_time_s=28800, so that a "
-            "candidate that never reaches the target ends"
-        )
+    with scenario.about("stop"):
+        if not found:
+            raise UserError(
+                "is a target alone; give a budget, as in --within sim_time_s=28800, so that a candidate that never "
+                "reaches the target ends"
+            )
     return found

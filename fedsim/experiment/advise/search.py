@@ -16,7 +16,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 
@@ -25,12 +25,21 @@ from fedsim.experiment.advise.question import COSTS, Question, amount
 from fedsim.experiment.advise.runs import Job, Progress, Runs
 from fedsim.experiment.compare import Budget
 
-__all__ = ["SHARES", "Trial", "search"]
+__all__ = ["SHARES", "Left", "Trial", "search"]
 
 SHARES = (0.25, 0.5, 1.0)
 """Of its budgets: what a candidate may spend on the first seed, from rung to rung."""
 FEWEST = 2
 """Trainings that go on from a rung, if there are as many."""
+
+
+@dataclass(frozen=True)
+class Left:
+    """Why a candidate goes no further."""
+
+    kind: Literal["unaffordable", "missed", "dropped", "dearer"]
+    """``missed``: it has spent its budgets; ``dropped``: others were better; ``dearer``: also, and it reached it too."""
+    said: str
 
 
 @dataclass
@@ -43,8 +52,8 @@ class Trial:
     """By seed, as far as it was trained; within the budgets."""
     affords: dict[int, int] = field(default_factory=dict)
     """By seed: the last round to be evaluated within its budgets; where that is not known before, nothing."""
-    left: str | None = None
-    """Why it goes no further; None for those that were trained on every seed."""
+    left: Left | None = None
+    """None for those that were trained on every seed."""
 
     def outcome(self, seed: int) -> dict[str, Any]:
         """Its summary on a seed; see `Question.outcome`."""
@@ -84,7 +93,7 @@ def search(candidates: Sequence[Candidate], question: Question, seeds: Sequence[
             _halve(going_on, first, share)
     for trial in _still_in(trials):
         if not trial.reached(first):
-            trial.left = "misses the target"
+            trial.left = _missed(trial, first)
     _halve(_still_in(trials), first, 1.0)
     finalists = _still_in(trials)
     for seed in others:
@@ -114,7 +123,7 @@ def _look_at_the_clock(trials: Sequence[Trial], seed: int, runs: Runs) -> None:
     first_on_this_seed = [trial for trial in too_slow if len(trial.progress) == 1]
     asked = [Job(one.candidate, seed, {"rounds": one.candidate.every}, learn=False) for one in first_on_this_seed]
     for trial, found in zip(first_on_this_seed, runs.run(asked, "first evaluations"), strict=True):
-        trial.left = _why_none(trial, found.rounds)
+        trial.left = Left("unaffordable", _why_none(trial, found.rounds))
 
 
 def _why_none(trial: Trial, rounds: pd.DataFrame) -> str:
@@ -176,11 +185,17 @@ def _halve(trials: Sequence[Trial], seed: int, share: float) -> None:
     for training in trainings[max(FEWEST, math.ceil(len(trainings) / 2)) :]:
         for trial in training:
             if trial.reached(seed):
-                trial.left = f"reached on seed {seed}, at more cost"
+                trial.left = Left("dearer", f"costs more on seed {seed}")
             elif trial.progress[seed].ended:
-                trial.left = "misses the target"
+                trial.left = _missed(trial, seed)
             else:
-                trial.left = f"dropped at {share:.0%} of its budget"
+                trial.left = Left("dropped", f"dropped at {share:.0%} of its budget")
+
+
+def _missed(trial: Trial, seed: int) -> Left:
+    """It has spent its budgets."""
+    touched = trial.outcome(seed)["best_accuracy"] >= trial.question.target
+    return Left("missed", "reaches it too late to hold it" if touched else "misses the target")
 
 
 def _trainings(trials: Sequence[Trial], seed: int) -> list[list[Trial]]:
