@@ -40,14 +40,14 @@ def test_a_difference_that_is_clear_on_the_same_seeds_makes_a_winner() -> None:
 def test_a_difference_whose_interval_holds_zero_is_no_decision() -> None:
     found = answer(trial("a", by_seed(10, 20, 30)), trial("b", by_seed(12, 19, 33)))
     said = " ".join(found.verdict)
-    assert said.startswith("Undecided between a and b: all of them reach 0.8 on every seed.")
+    assert said.startswith("Undecided between a; b: all of them reach 0.8 on every seed.")
     assert "b takes 1.33 ± 5.17 s more simulated time" in said and "more seeds would tell" in said
 
 
 def test_one_seed_decides_nothing() -> None:
     found = answer(trial("a", by_seed(10)), trial("b", by_seed(50)), seeds=(1,))
     said = " ".join(found.verdict)
-    assert said.startswith("Undecided between a and b") and "One seed tells nothing about others" in said
+    assert said.startswith("Undecided between a; b") and "One seed tells nothing about others" in said
 
 
 def test_equal_costs_are_called_equal() -> None:
@@ -120,6 +120,17 @@ def test_those_left_with_the_target_reached_are_named() -> None:
     dearer.left = Left("dearer", "costs more on seed 1")
     said = " ".join(answer(trial("a", by_seed(10, 11, 12)), dearer).verdict)
     assert "On seed 1 alone it was reached too, at more simulated time, by dear." in said
+
+
+def test_what_could_afford_more_rounds_than_any_is_given_is_named() -> None:
+    many = trial("many", {1: rounds({999: 0.5, 1000: 0.5}, round_s=0.01)})
+    few = trial("few", {1: missing(0.5)})
+    for one in (many, few):
+        one.left = Left("missed", "misses the target")
+    said = " ".join(answer(many, few).verdict)
+    assert "more than 1,000 rounds; --within round=... changes that, and many could afford more." in said
+    with_rounds = Question(0.8, {"round": 1000.0}, "round")
+    assert "could afford" not in " ".join(answer(many, few, question=with_rounds).verdict)
 
 
 def test_keys_that_do_not_concern_a_protocol_are_empty() -> None:

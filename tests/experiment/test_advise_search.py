@@ -78,10 +78,16 @@ def test_what_decides_on_learned_values_is_trained_without_a_clock_and_pauses_by
     searched(runs, foreseen=False)
     assert all(job.learn for job in runs.asked)
     assert [dict(job.pause) for job in runs.asked] == [
-        {"sim_time_s": 25.0, "transfer_bytes": 2.5e5},
-        {"sim_time_s": 50.0, "transfer_bytes": 5e5},
-        {"sim_time_s": 100.0, "transfer_bytes": 1e6},
+        {"sim_time_s": 25.0, "transfer_bytes": 2.5e5, "round": 250},
+        {"sim_time_s": 50.0, "transfer_bytes": 5e5, "round": 500},
+        {"sim_time_s": 100.0, "transfer_bytes": 1e6, "round": 1000},
     ]
+
+
+def test_rounds_that_cost_nothing_are_not_without_end() -> None:
+    runs = Formula({"a": slope(0.0)}, {"a": 1e-9})
+    assert searched(runs)["a"].affords == {1: 1000}
+    assert runs.trained == [("a", 1, 250), ("a", 1, 500), ("a", 1, 1000)]
 
 
 def test_what_is_spent_beyond_the_budget_does_not_count() -> None:

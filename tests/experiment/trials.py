@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping, Sequence
 
 import pandas as pd
@@ -64,7 +65,7 @@ class Formula:
 
     def _clock(self, job: Job) -> Progress:
         each = self.round_s[job.candidate.key]
-        last = int(job.stop.get("rounds", 0)) or int(job.stop["sim_time_s"] // each)
+        last = int(min(job.stop["rounds"], job.stop.get("sim_time_s", math.inf) // each))
         return Progress(rounds({number: float("nan") for number in range(1, last + 1)}, round_s=each), ended=True)
 
     def _training(self, job: Job) -> Progress:

@@ -10,7 +10,7 @@ from typing import Any
 
 import pandas as pd
 
-from fedsim.experiment.advise.question import COSTS, Question
+from fedsim.experiment.advise.question import COSTS, MOST_ROUNDS, Question
 from fedsim.experiment.advise.search import Trial
 from fedsim.experiment.compare import Difference, Spent, difference
 from fedsim.experiment.means_over_seeds import means_over_seeds
@@ -126,8 +126,9 @@ class Answer:
         if not close:
             less = "; ".join(f"{self._by(found)} less than {rival.candidate.said}" for rival, found in rivals)
             return [first, f"It takes less {cost}, seed by seed: {less}."]
-        names = " and ".join(trial.candidate.said for trial in (best, *(rival for rival, _ in close)))
-        sentences = [f"Undecided between {names}: all of them reach {self.question.target:g} on every seed.", first]
+        names = _listed([best, *(rival for rival, _ in close)])
+        on = "every seed" if len(self.seeds) > 1 else f"seed {self.seeds[0]}"
+        sentences = [f"Undecided between {names}: all of them reach {self.question.target:g} on {on}.", first]
         for rival, found in close if len(self.seeds) > 1 else ():
             if found.mean == 0 == found.half_width:
                 sentences.append(f"{rival.candidate.said} takes the same {cost} on every seed.")
@@ -171,15 +172,29 @@ class Answer:
         short = f"{said}: {number(target - best)} short." if best < target else f"{said}, which it did not hold."
         return [f"No candidate was found to reach {target:g} within {budgets}.", short]
 
+    def _could_go_on(self, trial: Trial) -> bool:
+        """Whether its budgets are enough for more rounds than it was given, and it did not reach the target."""
+        seed = self.seeds[0]
+        if seed not in trial.progress or trial.reached(seed):
+            return False
+        rounds = trial.progress[seed].rounds["round"]
+        last = trial.affords.get(seed, 0 if rounds.empty else int(rounds.iloc[-1]))
+        return last > MOST_ROUNDS - trial.candidate.every
+
     def _limits(self) -> list[str]:
         """What the search does not know."""
         dropped = sum(_is(trial, "dropped") for trial in self.trials)
         dearer = [trial for trial in self.trials if _is(trial, "dearer")]
         sentences = []
         if dearer:
-            names = ", ".join(trial.candidate.said for trial in dearer)
+            cost = _NAMES[self.question.by]
+            sentences.append(f"On seed {self.seeds[0]} alone it was reached too, at more {cost}, by {_listed(dearer)}.")
+        if "round" not in self.question.within and (
+            more := [trial for trial in self.trials if self._could_go_on(trial)]
+        ):
             sentences.append(
-                f"On seed {self.seeds[0]} alone it was reached too, at more {_NAMES[self.question.by]}, by {names}."
+                f"Nothing was trained for more than {MOST_ROUNDS:,} rounds; --within round=... changes that, and "
+                f"{_listed(more)} could afford more."
             )
         if dropped:
             some = "1 candidate was" if dropped == 1 else f"{dropped} candidates were"
@@ -191,6 +206,11 @@ class Answer:
 
 def _best(trial: Trial) -> float:
     return max((float(trial.outcome(seed)["best_accuracy"]) for seed in trial.progress), default=math.nan)
+
+
+def _listed(trials: Sequence[Trial]) -> str:
+    """Their names; candidates have commas in theirs."""
+    return "; ".join(trial.candidate.said for trial in trials)
 
 
 def _when(trial: Trial) -> str:

@@ -15,7 +15,10 @@ from fedsim.protocols.run_loop import Stop
 from fedsim.scenario.schema import Scenario
 from fedsim.viz.human import duration, number, size
 
-__all__ = ["COSTS", "Question", "amount", "ask"]
+__all__ = ["COSTS", "MOST_ROUNDS", "Question", "amount", "ask"]
+
+MOST_ROUNDS = 1_000
+"""Of a candidate on a seed, where no budget of rounds is given: a round may cost next to nothing."""
 
 COSTS: dict[Spent, str] = {
     "sim_time_s": "time_to_target_s",
@@ -38,9 +41,14 @@ class Question:
 
     @property
     def stop(self) -> dict[str, float]:
-        """The budgets as a section ``stop``, as far as a run can be stopped at them."""
+        """The budgets as a section ``stop``, as far as a run can be stopped at them; with a number of rounds."""
         found = {key: self.within[column] for column, key in _STOPS.items() if column in self.within}
-        return found | ({"rounds": int(found["rounds"])} if "rounds" in found else {})
+        return {**found, "rounds": self.most_rounds}
+
+    @property
+    def most_rounds(self) -> int:
+        """How many rounds a candidate may take."""
+        return int(self.within.get("round", MOST_ROUNDS))
 
     def affordable(self, rounds: pd.DataFrame) -> pd.DataFrame:
         """The *rounds* of one run up to the last evaluation within all budgets; without evaluations, within them all.

@@ -38,7 +38,7 @@ class Left:
     """Why a candidate goes no further."""
 
     kind: Literal["unaffordable", "missed", "dropped", "dearer"]
-    """``missed``: it has spent its budgets; ``dropped``: others were better; ``dearer``: also, and it reached it too."""
+    """``missed``: it has spent its budgets; ``dropped``: others were better; ``dearer``: they reached it for less."""
     said: str
 
 
@@ -169,7 +169,8 @@ def _job(trial: Trial, seed: int, share: float) -> tuple[Trial, Job, bool]:
     affords = trial.affords.get(seed)
     until: tuple[Budget, ...]
     if affords is None:
-        until = tuple((column, share * most) for column, most in question.within.items() if column in COSTS)
+        budgets = {**question.within, "round": question.most_rounds}
+        until = tuple((column, share * most) for column, most in budgets.items() if column in COSTS)
     else:
         until = (("round", min(affords, candidate.every * math.ceil(share * affords / candidate.every))),)
     everything = share == 1 or until == (("round", affords),)
