@@ -16,7 +16,10 @@ from scenario_texts import write_scenario
 from fedsim import cli
 from fedsim.cli import main
 
-COMMANDS = ("new", "run", "compare", "plot", "draw", "describe", "validate", "schema", "list", "completion")
+COMMANDS = (
+    *("new", "run", "sweep", "advise", "compare", "plot"),
+    *("draw", "describe", "validate", "schema", "list", "completion"),
+)
 
 
 def test_no_command_prints_help_and_is_wrong_input(capsys: pytest.CaptureFixture[str]) -> None:

@@ -88,7 +88,7 @@ def test_no_candidate_is_silently_gone(found: Advice) -> None:
     assert len(found.table) == len(RATES) * len(RADIOS)
     assert (found.table["left"].ne("") | found.table["n"].eq(3)).all()
     slow = found.table[found.table["radio.profile"] == "nb_iot_nb1"]
-    assert (slow["n"] == 0).all() and slow["left"].str.match("its first evaluation takes 4.* s").all()
+    assert (slow["n"] == 0).all() and slow["left"].str.match("first evaluation takes .* s").all()
 
 
 def test_each_training_is_computed_once_by_all_rungs_together(found: Advice) -> None:
@@ -178,6 +178,7 @@ def test_what_clients_remember_survives_from_rung_to_rung(searched: Search) -> N
     assert set(computed(advice.folder / "store").values()) == {1}
 
 
+@pytest.mark.long
 def test_a_larger_budget_goes_on_where_the_smaller_one_has_ended(searched: Search) -> None:
     options = FEW | {"target": 0.99}
     _, small = searched(None, QUICK | {"seeds": [1]}, within={"round": 4}, **options)

@@ -87,7 +87,7 @@ def test_who_reaches_it_on_some_seeds_only_is_not_said_to_reach_it() -> None:
 
 def test_what_nothing_reaches_is_said_with_the_nearest_and_by_how_much_it_misses() -> None:
     near, far = trial("near", {1: missing(0.71)}), trial("far", {1: missing(0.3)})
-    near.left, far.left = Left("missed", "misses the target"), Left("dropped", "dropped at 25% of its budget")
+    near.left, far.left = Left("missed", "misses it"), Left("dropped", "dropped at 25 %")
     found = answer(far, near)
     assert found.best is None
     assert found.verdict[0] == "No candidate was found to reach 0.8 within 100 s and 1 MB."
@@ -97,27 +97,28 @@ def test_what_nothing_reaches_is_said_with_the_nearest_and_by_how_much_it_misses
 
 def test_the_nearest_may_be_one_that_was_dropped_and_that_is_said() -> None:
     near = trial("near", {1: missing(0.71)})
-    near.left = Left("dropped", "dropped at 50% of its budget")
-    assert "on seed 1, dropped at 50% of its budget: 0.0900 short." in answer(near).verdict[1]
+    near.left = Left("dropped", "dropped at 50 %")
+    assert "on seed 1, dropped at 50 %: 0.0900 short." in answer(near).verdict[1]
 
 
 def test_touching_the_target_is_not_holding_it() -> None:
     spike = trial("spike", {1: rounds({1: 0.3, 2: 0.85, 3: 0.3, 4: 0.3, 5: 0.3})})
-    spike.left = Left("missed", "reaches it too late to hold it")
-    assert "with a best accuracy of 0.850 on seed 1, which it did not hold." in answer(spike).verdict[1]
+    spike.left = Left("missed", "too late to hold it")
+    said = answer(spike).verdict[1]
+    assert said.endswith("with a best accuracy of 0.850 on seed 1: no three more evaluations confirm it by then.")
 
 
 def test_without_any_evaluation_there_is_no_nearest() -> None:
     none = Trial(candidate("a"), QUESTION, {1: trial("a", {1: rounds({})}).progress[1]}, {1: 0})
-    none.left = Left("unaffordable", "its first round takes 9.1 h")
+    none.left = Left("unaffordable", "first round takes 9.1 h")
     found = answer(none)
     assert found.verdict[0] == "No candidate reaches 0.8 within 100 s and 1 MB: not one has an evaluation by then."
-    assert found.table["n"].tolist() == [0] and found.table["left"].tolist() == ["its first round takes 9.1 h"]
+    assert found.table["n"].tolist() == [0] and found.table["left"].tolist() == ["first round takes 9.1 h"]
 
 
 def test_those_left_with_the_target_reached_are_named() -> None:
     dearer = trial("dear", {1: reaching(40)})
-    dearer.left = Left("dearer", "costs more on seed 1")
+    dearer.left = Left("dearer", "dearer on seed 1")
     said = " ".join(answer(trial("a", by_seed(10, 11, 12)), dearer).verdict)
     assert "On seed 1 alone it was reached too, at more simulated time, by dear." in said
 
@@ -126,7 +127,7 @@ def test_what_could_afford_more_rounds_than_any_is_given_is_named() -> None:
     many = trial("many", {1: rounds({999: 0.5, 1000: 0.5}, round_s=0.01)})
     few = trial("few", {1: missing(0.5)})
     for one in (many, few):
-        one.left = Left("missed", "misses the target")
+        one.left = Left("missed", "misses it")
     said = " ".join(answer(many, few).verdict)
     assert "more than 1,000 rounds; --within round=... changes that, and many could afford more." in said
     with_rounds = Question(0.8, {"round": 1000.0}, "round")

@@ -31,10 +31,10 @@ def test_the_better_half_goes_on_from_rung_to_rung() -> None:
     assert sorted(name for name, _, until in runs.trained if until == 50) == list("efgh")
     assert sorted(name for name, _, until in runs.trained if until == 100) == list("gh")
     said = {name: trial.left.said for name, trial in found.items() if trial.left}
-    assert said["a"] == "dropped at 25% of its budget"
-    assert said["e"] == "dropped at 50% of its budget"
-    assert said["g"] == "misses the target"
-    assert said["h"] == "reaches it too late to hold it"  # 0.8 in its last round
+    assert said["a"] == "dropped at 25 %"
+    assert said["e"] == "dropped at 50 %"
+    assert said["g"] == "misses it"
+    assert said["h"] == "too late to hold it"  # 0.8 in its last round
 
 
 def test_two_go_on_wherever_there_are_two() -> None:
@@ -48,7 +48,7 @@ def test_what_learns_the_same_stays_together_and_counts_once() -> None:
     runs = Formula(curves, equal_rounds(curves) | {"slow": 10.0}, alike=("fast", "slow"))
     found = searched(runs)
     assert found["slow"].left and found["slow"].left.kind == "missed"  # it went to its end, as fast has
-    assert found["d"].left and found["d"].left.said == "dropped at 25% of its budget"
+    assert found["d"].left and found["d"].left.said == "dropped at 25 %"
     assert found["c"].left and found["c"].left.kind == "missed"
 
 
@@ -69,7 +69,7 @@ def test_what_affords_no_evaluation_is_never_trained_and_says_what_one_takes() -
     runs = Formula({"a": slope(0.01), "b": slope(0.01)}, {"a": 30.0, "b": 1.0})
     found = searched(runs, every=4)
     assert "a" not in {name for name, *_ in runs.trained}
-    assert found["a"].left and found["a"].left.said == "its first evaluation takes 2 min"
+    assert found["a"].left and found["a"].left.said == "first evaluation takes 2 min"
     assert found["b"].left is None
 
 

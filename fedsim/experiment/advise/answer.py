@@ -169,8 +169,8 @@ class Answer:
         best = _best(nearest)
         said = f"The nearest is {nearest.candidate.said}, with a best accuracy of {number(best)}"
         said += f" on seed {self.seeds[0]}{_when(nearest)}"
-        short = f"{said}: {number(target - best)} short." if best < target else f"{said}, which it did not hold."
-        return [f"No candidate was found to reach {target:g} within {budgets}.", short]
+        short = f"{number(target - best)} short" if best < target else "no three more evaluations confirm it by then"
+        return [f"No candidate was found to reach {target:g} within {budgets}.", f"{said}: {short}."]
 
     def _could_go_on(self, trial: Trial) -> bool:
         """Whether its budgets are enough for more rounds than it was given, and it did not reach the target."""

@@ -130,14 +130,14 @@ def _why_none(trial: Trial, rounds: pd.DataFrame) -> str:
     """Why not even the first evaluation is affordable, by the *rounds* until then."""
     every = trial.candidate.every
     if len(rounds) < every:
-        return "it never comes to an evaluation"
+        return "never evaluated"
     needs = [
         amount(column, float(rounds[column].iloc[-1]))
         for column, most in trial.question.within.items()
         if rounds[column].iloc[-1] > most
     ]
     first = "round" if every == 1 else "evaluation"
-    return f"its first {first} takes {' and '.join(needs)}"
+    return f"first {first} takes {' and '.join(needs)}"
 
 
 # -- with training ----------------------------------------------------------------------------------------------------
@@ -186,17 +186,17 @@ def _halve(trials: Sequence[Trial], seed: int, share: float) -> None:
     for training in trainings[max(FEWEST, math.ceil(len(trainings) / 2)) :]:
         for trial in training:
             if trial.reached(seed):
-                trial.left = Left("dearer", f"costs more on seed {seed}")
+                trial.left = Left("dearer", f"dearer on seed {seed}")
             elif trial.progress[seed].ended:
                 trial.left = _missed(trial, seed)
             else:
-                trial.left = Left("dropped", f"dropped at {share:.0%} of its budget")
+                trial.left = Left("dropped", f"dropped at {100 * share:g} %")
 
 
 def _missed(trial: Trial, seed: int) -> Left:
     """It has spent its budgets."""
     touched = trial.outcome(seed)["best_accuracy"] >= trial.question.target
-    return Left("missed", "reaches it too late to hold it" if touched else "misses the target")
+    return Left("missed", "too late to hold it" if touched else "misses it")
 
 
 def _trainings(trials: Sequence[Trial], seed: int) -> list[list[Trial]]:
