@@ -1,10 +1,11 @@
 """What does a federated-learning protocol cost and yield on an industrial network?
 
 `load` reads a scenario, `run` runs it, and `load_results` opens a run folder. `retime` times a run anew on another
-network; `sweep` runs a scenario with many values of some keys, and `load_sweep` opens what it left. `compare` and
-`plot` put runs side by side, `compare_device_classes` their device classes, and `export` hands them over to other
-tools. `Results` is what they give and take, `Remark` a warning about a scenario or its results, `UserError` what a
-mistake raises. Each is imported when it is first asked for: ``import fedsim`` loads no library.
+network; `sweep` runs a scenario with many values of some keys, and `load_sweep` opens what it left; `advise` searches
+among such values for what reaches an accuracy within budgets, and answers with an `Advice`. `compare` and `plot` put
+runs side by side, `compare_device_classes` their device classes, and `export` hands them over to other tools.
+`Results` is what they give and take, `Remark` a warning about a scenario or its results, `UserError` what a mistake
+raises. Each is imported when it is first asked for: ``import fedsim`` loads no library.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from fedsim.errors import Remark, UserError
+    from fedsim.experiment.advise.advise import Advice, advise
     from fedsim.experiment.compare import compare
     from fedsim.experiment.compare_device_classes import compare_device_classes
     from fedsim.experiment.exports.export import export
@@ -28,11 +30,13 @@ if TYPE_CHECKING:
     __version__: str
 
 __all__ = [
+    "Advice",
     "Remark",
     "Results",
     "SweepResults",
     "UserError",
     "__version__",
+    "advise",
     "compare",
     "compare_device_classes",
     "export",
@@ -46,10 +50,12 @@ __all__ = [
 ]
 
 _HOMES = {
+    "Advice": "fedsim.experiment.advise.advise",
     "Remark": "fedsim.errors",
     "Results": "fedsim.experiment.results",
     "SweepResults": "fedsim.experiment.sweep.results",
     "UserError": "fedsim.errors",
+    "advise": "fedsim.experiment.advise.advise",
     "compare": "fedsim.experiment.compare",
     "compare_device_classes": "fedsim.experiment.compare_device_classes",
     "export": "fedsim.experiment.exports.export",

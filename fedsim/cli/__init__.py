@@ -14,6 +14,7 @@ import sys
 from collections.abc import Sequence
 
 from fedsim.cli import (
+    advise,
     compare,
     completion,
     describe,
@@ -38,7 +39,7 @@ from fedsim.errors import RunFailedError, UserError
 __all__ = ["main"]
 
 _COMMANDS = (
-    *(new, run, sweep, retime),
+    *(new, run, sweep, retime, advise),
     *(compare, explain, plot, report, trace, export),
     *(draw, describe, validate, schema, listing, completion),
 )

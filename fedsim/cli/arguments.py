@@ -11,6 +11,7 @@ __all__ = [
     "Commands",
     "add_limits",
     "add_overrides",
+    "add_pool",
     "add_run_folders",
     "add_scenario",
     "add_training",
@@ -101,6 +102,23 @@ def add_training(parser: argparse.ArgumentParser) -> None:
         type=float,
         help="Real seconds between checkpoints, which are what a kill can cost; 30 without this option. After a "
         "checkpoint that has taken more than a second, at least four times as long as that.",
+    )
+
+
+def add_pool(parser: argparse.ArgumentParser) -> None:
+    """Where several runs go that are made at the same time."""
+    parser.add_argument(
+        "--pool",
+        choices=("local", "ray"),
+        default="local",
+        help="Where runs go: processes of this machine, which is the default, or a Ray cluster.",
+    )
+    parser.add_argument(
+        "--pool-size",
+        metavar="N",
+        type=at_least_one,
+        help="Runs at the same time; without it one for each core, on torch device cuda one, and on a cluster as many "
+        "as it has room for.",
     )
 
 

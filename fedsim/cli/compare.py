@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from fedsim.experiment.compare import Budget
     from fedsim.experiment.results import Results
 
-__all__ = ["add_to"]
+__all__ = ["accuracy", "add_to", "budget"]
 
 
 def add_to(commands: Commands) -> None:
@@ -38,7 +38,7 @@ def add_to(commands: Commands) -> None:
     parser.add_argument(
         "--at",
         metavar="COLUMN=AMOUNT",
-        type=_budget,
+        type=budget,
         help="Compare what was reached when so much was spent, as in --at round=60, --at transfer_bytes=4e9 or --at "
         "sim_time_s=28800: a column of rounds.csv. Closed forms, chosen filters and newcomers are left out: they are "
         "of whole runs.",
@@ -46,7 +46,7 @@ def add_to(commands: Commands) -> None:
     parser.add_argument(
         "--target",
         metavar="ACCURACY",
-        type=_accuracy,
+        type=accuracy,
         help="Tell what this accuracy cost, whatever target the runs had, as in --target 0.8.",
     )
     parser.add_argument(
@@ -159,8 +159,8 @@ def _rounded_up(amount: float) -> float:
     return float(Context(prec=6, rounding=ROUND_CEILING).create_decimal_from_float(amount))
 
 
-def _budget(text: str) -> Budget:
-    """What ``--at`` was given."""
+def budget(text: str) -> Budget:
+    """What ``--at`` and ``--within`` take."""
     from fedsim.experiment.compare import BUDGETS
 
     column, _, amount = text.partition("=")
@@ -173,8 +173,8 @@ def _budget(text: str) -> Budget:
     )
 
 
-def _accuracy(text: str) -> float:
-    """What ``--target`` was given."""
+def accuracy(text: str) -> float:
+    """What ``--target`` takes."""
     if not 0 < (number := _positive(text)) < 1:
         percent = f"; did you mean {number / 100:g}?" if 2 < number < 100 else ""
         raise argparse.ArgumentTypeError(f"{text!r} must be an accuracy between 0 and 1, as in 0.8{percent}")

@@ -8,7 +8,14 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fedsim.cli.arguments import Commands, add_overrides, add_scenario, add_training, at_least_one, whole_numbers
+from fedsim.cli.arguments import (
+    Commands,
+    add_overrides,
+    add_pool,
+    add_scenario,
+    add_training,
+    whole_numbers,
+)
 
 if TYPE_CHECKING:
     from fedsim.experiment.sweep.results import SweepResults
@@ -48,19 +55,7 @@ def add_to(commands: Commands) -> None:
         action="store_true",
         help="Simulate time and traffic only: nothing is trained, and torch is not loaded.",
     )
-    parser.add_argument(
-        "--pool",
-        choices=("local", "ray"),
-        default="local",
-        help="Where runs go: processes of this machine, which is the default, or a Ray cluster.",
-    )
-    parser.add_argument(
-        "--pool-size",
-        metavar="N",
-        type=at_least_one,
-        help="Runs at the same time; without it one for each core, on torch device cuda one, and on a cluster as many "
-        "as it has room for.",
-    )
+    add_pool(parser)
     add_training(parser)
     parser.add_argument(
         "--quiet", action="store_true", help="Print the table on standard output, and nothing else but errors."

@@ -19,16 +19,27 @@ from fedsim.experiment.compare_device_classes import compare_device_classes
 from fedsim.experiment.planned_costs import planned_costs
 from fedsim.experiment.remarks_after import remarks
 from fedsim.scenario.scalars import printable
+from fedsim.viz.advice_table import advice_cells
 from fedsim.viz.tables import comparison_cells, cost_cells, further_tables, number_cells
 
 if TYPE_CHECKING:
     import pandas as pd
 
+    from fedsim.experiment.advise.advise import Advice
     from fedsim.experiment.compare import Budget
     from fedsim.experiment.results import Results
     from fedsim.experiment.sweep.results import SweepResults
 
-__all__ = ["Format", "as_csv", "markdown", "show_cells", "show_comparison", "show_paper_table", "show_sweep"]
+__all__ = [
+    "Format",
+    "as_csv",
+    "markdown",
+    "show_advice",
+    "show_cells",
+    "show_comparison",
+    "show_paper_table",
+    "show_sweep",
+]
 
 _ANY_WIDTH = 10_000
 COSTS = "What a round takes, by device class: means of one device over the run, and the busiest cell"
@@ -80,6 +91,16 @@ def show_sweep(
     for position, key in enumerate(keys):
         cells.insert(position, key, [printable(str(value)) for value in compared[key]])
     _WRITERS[format]("", cells, (*keys, "protocol"), False)
+    sys.stdout.flush()
+
+
+def show_advice(advice: Advice, *, format: Format = "table") -> None:
+    """Print a row for each candidate of a search, and below it the verdict, but with ``csv``."""
+    if format == "csv":
+        sys.stdout.write(as_csv(advice.table))
+        return
+    cells = advice_cells(advice.table, advice.keys, advice.within, units_in_head=format != "table")
+    _WRITERS[format]("", cells, (*advice.keys, "protocol", "left out"), False)
     sys.stdout.flush()
 
 

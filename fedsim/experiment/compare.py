@@ -32,12 +32,15 @@ __all__ = [
     "Budget",
     "Difference",
     "attainable",
+    "check_budget",
+    "check_target",
     "compare",
     "difference",
     "ended_before",
     "needed_at_least",
     "run_names",
     "summary_at",
+    "within_budget",
 ]
 
 Spent: TypeAlias = Literal[
@@ -61,12 +64,12 @@ def summary_at(rounds: pd.DataFrame, at: Budget | None = None, target: float | N
     Raises `UserError` for a budget or a target that cannot be.
     """
     if at is not None:
-        _check(at)
-    if target is not None and not (_is_number(target) and 0 < target < 1):
-        raise UserError(f"target={target!r} must be an accuracy between 0 and 1, as in 0.8")
+        check_budget(at)
+    if target is not None:
+        check_target(target)
     target = attainable(rounds, target)
     return pd.DataFrame(
-        {"protocol": protocol, "seed": seed, **event_row(run if at is None else _within(run, at), target)}
+        {"protocol": protocol, "seed": seed, **event_row(run if at is None else within_budget(run, at), target)}
         for (protocol, seed), run in rounds.groupby(["protocol", "seed"], sort=False)
     )
 
@@ -102,7 +105,8 @@ def _largest_round(spent: pd.Series[float]) -> float:
     return float(spent.diff().fillna(spent).max())  # the first round has spent all that is there after it
 
 
-def _within(run: pd.DataFrame, at: Budget) -> pd.DataFrame:
+def within_budget(run: pd.DataFrame, at: Budget) -> pd.DataFrame:
+    """The rounds of one run up to the last one that was evaluated within the budget *at*; see `summary_at`."""
     affordable = run[run[at[0]] <= at[1]]
     if run["loss"].isna().all():
         return affordable
@@ -111,7 +115,14 @@ def _within(run: pd.DataFrame, at: Budget) -> pd.DataFrame:
     return until_then
 
 
-def _check(at: Budget) -> None:
+def check_target(target: float) -> None:
+    """Raise `UserError` unless *target* is an accuracy between 0 and 1."""
+    if not (_is_number(target) and 0 < target < 1):
+        raise UserError(f"target={target!r} must be an accuracy between 0 and 1, as in 0.8")
+
+
+def check_budget(at: Budget) -> None:
+    """Raise `UserError` unless *at* is one of `BUDGETS` and a finite amount above 0."""
     if not (isinstance(at, tuple | list) and len(at) == 2 and isinstance(at[0], str)):
         raise UserError(f'at={at!r} must be a column and an amount, as in ("transfer_bytes", 4e9)')
     column, amount = at

@@ -7,7 +7,11 @@ from collections.abc import Sequence
 from fedsim.protocols.protocol import Protocol
 from fedsim.protocols.run_loop import Round, Stop
 
-__all__ = ["Observer"]
+__all__ = ["Observer", "Paused"]
+
+
+class Paused(Exception):
+    """An observer has paused a run: what it has learned is in the store, and it goes on as an interrupted one does."""
 
 
 class Observer:
@@ -21,6 +25,10 @@ class Observer:
 
     def round_done(self, protocol: Protocol, seed: int, done: Round) -> None:
         """A round has ended, and was evaluated if it was its turn."""
+
+    def pauses(self, done: Round) -> bool:
+        """Whether the run is to be left after this round, which is not its last one, and goes on at another time."""
+        return False
 
     def end(self, protocol: Protocol, seed: int) -> None:
         """The protocol has ended on this seed."""

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import time
-from functools import partial
 from typing import Any
 
 from fedsim.experiment.manifest import model_size
-from fedsim.experiment.observer import Observer
+from fedsim.experiment.observer import Observer, Paused
 from fedsim.experiment.result_tables import ResultTables
 from fedsim.experiment.simulate import join, simulate
 from fedsim.protocols.protocol import Protocol
+from fedsim.protocols.run_loop import Round
 from fedsim.scenario.build import LearnerFactory, Materials, build_world
 from fedsim.scenario.schema import Scenario
 
@@ -30,12 +30,19 @@ def run_one(
 
     Returns its row of the manifest.
 
-    *learner_for* makes what learns. Raises `UserError` when the protocol does not fit the scenario.
+    *learner_for* makes what learns. Raises `UserError` when the protocol does not fit the scenario, and `Paused`
+    where the *observer* pauses the run.
     """
     began_s = time.monotonic()
     seed, stop = materials.seed, protocol.stop or scenario.stop
     observer.begin(protocol, seed, stop, len(materials.topology.sensors))
-    on_round = partial(observer.round_done, protocol, seed)
+
+    def on_round(done: Round) -> None:
+        observer.round_done(protocol, seed, done)
+        if not world.loop.over and observer.pauses(done):
+            world.learner.keep_for_later()
+            raise Paused
+
     world = build_world(scenario, protocol, materials, learner_for, on_round)
     simulate(world, protocol, stop)
     columns = protocol.columns(world)

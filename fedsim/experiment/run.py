@@ -85,7 +85,10 @@ def run_with(
     progress: bool | None = None,
     observer: Observer | None = None,
 ) -> Results:
-    """As `run`, which calls it: with *options* of this machine in one piece."""
+    """As `run`, which calls it: with *options* of this machine in one piece.
+
+    Raises `Paused` where the *observer* pauses the run.
+    """
     if observer is not None and progress is not None:
         raise UserError("progress and observer cannot both be given: an observer takes the place of the display")
     scenario = scenario.model_copy(update={"sweep": None})

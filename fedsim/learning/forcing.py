@@ -49,6 +49,8 @@ class Forcer:
         self._checkpoint_due_s = monotonic() + checkpoint_interval_s
         self._planner = Planner(executor.chunks)
         self._claimed = False
+        self._kept = True
+        """Whether all that was computed here is on disk, as far as the label needs it to go on."""
 
     def force(self, *handles: Handle, also: Sequence[Handle] = ()) -> bool:
         """Give each its value: from memory, from the store, or by computing what it needs; whether it did that.
@@ -79,6 +81,11 @@ class Forcer:
         for handle in pending:
             if not handle.computed:  # it may be asked for twice
                 self._stored(handle)
+
+    def keep(self) -> None:
+        """Write a checkpoint, unless nothing was computed since the last one: it may be of a later round than this."""
+        if not self._kept:
+            self._checkpoint()
 
     def _claims(self) -> bool:
         """Claim what is to be computed, once for all of it; whether others may have computed some of it meanwhile."""
@@ -126,6 +133,7 @@ class Forcer:
 
     def _compute(self, chunk: Chunk, folding: _Folding) -> None:
         nodes = chunk.nodes
+        self._kept = False
         outputs = [folding.finish(nodes[0])] if chunk.folds else self._executor.compute(nodes)
         chunk.nodes = ()
         for node, values in zip(nodes, outputs, strict=True):
@@ -139,6 +147,7 @@ class Forcer:
     def _checkpoint(self) -> None:
         began_s = self._monotonic()
         self._store.checkpoint(self._graph.live())
+        self._kept = True
         ended_s = self._monotonic()
         took_s = ended_s - began_s
         pause_s = _LEAST_PAUSE * took_s if took_s > _LONG_S else 0.0

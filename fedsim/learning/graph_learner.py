@@ -40,6 +40,9 @@ class Values(Protocol):
     def look_up(self, *handles: Handle) -> None:
         """Give each its value if that is there; compute nothing."""
 
+    def keep(self) -> None:
+        """Put on disk what has been computed, as far as the run needs it to go on."""
+
 
 class Finals(Protocol):
     """Where finished models are: a `fedsim.learning.store.Store`, or one that is only read."""
@@ -197,6 +200,10 @@ class GraphLearner(Learner):
         self._soon.clear()
         found: list[dict[str, Any]] = [handle.value for handle in handles]
         return found
+
+    def keep_for_later(self) -> None:
+        """A checkpoint."""
+        self._forcer.keep()
 
     def keep_final(self, model: Model) -> dict[str, str]:
         """Force the model's parts and keep them for ever."""

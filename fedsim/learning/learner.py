@@ -155,6 +155,9 @@ class Learner(ABC):
         This forces the graph. None when nothing is learned.
         """
 
+    def keep_for_later(self) -> None:  # noqa: B027 - without learning there is nothing to keep
+        """The run is left now, and goes on at another time: keep whatever it would have to learn again."""
+
     @abstractmethod
     def keep_final(self, model: Model) -> dict[str, str]:
         """Keep the model at the end of a run for ever; returns part -> file."""

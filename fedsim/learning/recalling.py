@@ -38,6 +38,9 @@ class Recaller:
                 raise self._refusal(handle)
         return False
 
+    def keep(self) -> None:
+        """Nothing was computed."""
+
     def look_up(self, *handles: Handle) -> None:
         """Plan them."""
         self._planner.plan([handle for handle in handles if not handle.computed])

@@ -159,6 +159,11 @@ class RunLoop:
                 self._over = True
         self._on_round(done)
 
+    @property
+    def over(self) -> bool:
+        """Whether the last round has ended."""
+        return self._over
+
     def conclude(self) -> None:
         """Evaluate the last model, if that has not been done: the run may have been ended by the clock."""
         if self.rounds_done and not self.rounds_done[-1].metrics:

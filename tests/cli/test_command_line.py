@@ -17,7 +17,7 @@ from fedsim import cli
 from fedsim.cli import main
 
 COMMANDS = (
-    *("new", "run", "sweep", "retime", "compare", "explain", "plot", "report", "trace", "export"),
+    *("new", "run", "sweep", "retime", "advise", "compare", "explain", "plot", "report", "trace", "export"),
     *("draw", "describe", "validate", "schema", "list", "completion"),
 )
 

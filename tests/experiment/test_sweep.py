@@ -27,7 +27,7 @@ def swept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Sweep:
 
     def run(pool: Here | None = None, changes: dict[str, Any] | None = None, **options: Any) -> Any:
         pool = pool or Here()
-        monkeypatch.setattr(module, "_pool", lambda *_: (lambda: pool, pool.size))
+        monkeypatch.setattr(module, "pool_for", lambda *_: (lambda: pool, pool.size))
         given = {"vary": {RADIO: RADIOS[:2]}, "out": tmp_path / "sweep", "executor": "serial"} | options
         try:
             return pool, sweep(scenario_file(tmp_path, changes), **given)

@@ -56,7 +56,7 @@ class SweepDisplay:
             self.under_way[point.key] = (printable(point.said), event.share, printable(event.text))
         else:
             self.under_way.pop(point.key, None)
-        self.ended += event.kind == "done"
+        self.ended += event.kind in ("done", "paused")
 
     @property
     def share(self) -> float:
@@ -67,19 +67,22 @@ class SweepDisplay:
 class _Lines(SweepDisplay):
     """A line for each point that has ended, and now and then one for all that are under way."""
 
-    def __init__(self, total: int, stream: TextIO, now: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self, total: int, stream: TextIO, said: str = "sweep", now: Callable[[], float] = time.monotonic
+    ) -> None:
         super().__init__(total)
-        self._stream, self._now = stream, now
+        self._stream, self._said, self._now = stream, said, now
         self._written_s = now()
 
     def begins(self, there: int, at_once: int) -> None:
         super().begins(there, at_once)
         at_a_time = "one at a time" if at_once == 1 else f"{at_once} at a time"
-        self._write(f"{self.total} points, of which {there} are there already; {at_a_time}")
+        part = "" if self._said == "sweep" else f"{self._said}: "
+        self._write(f"{part}{self.total} points, of which {there} are there already; {at_a_time}")
 
     def happened(self, point: Point, event: Happened) -> None:
         super().happened(point, event)
-        if event.kind == "done":
+        if event.kind in ("done", "paused"):
             self._write(f"{self.ended}/{self.total} points: {printable(point.said)}")
         elif event.kind == "progress" and self._now() - self._written_s >= LINE_INTERVAL_S:
             self._write(
@@ -97,7 +100,7 @@ class _Lines(SweepDisplay):
 class _Bars(SweepDisplay):
     """A bar for the whole and one for each point under way; a line for each that has ended."""
 
-    def __init__(self, total: int, console: Console) -> None:
+    def __init__(self, total: int, console: Console, said: str = "sweep") -> None:
         super().__init__(total)
         self.bars = Progress(
             TextColumn("{task.fields[said]}", markup=False),
@@ -109,7 +112,7 @@ class _Bars(SweepDisplay):
             transient=True,
             refresh_per_second=5,
         )
-        self._whole = self.bars.add_task("", total=1.0, said="sweep", text="")
+        self._whole = self.bars.add_task("", total=1.0, said=said, text="")
         self._tasks: dict[str, TaskID] = {}
 
     def begins(self, there: int, at_once: int) -> None:
@@ -134,16 +137,18 @@ class _Bars(SweepDisplay):
 
 
 @contextmanager
-def sweep_display_for(progress: bool | None, *, total: int) -> Iterator[SweepDisplay]:
+def sweep_display_for(progress: bool | None, *, total: int, said: str = "sweep") -> Iterator[SweepDisplay]:
     """What shows the sweep of a ``with`` block, of *total* points: bars on a terminal (standard error).
+
+    *said* is what it is called: a sweep, or a part of a search.
 
     Elsewhere there are lines if *progress* is True, and nothing if it is None. False shows nothing at all.
     """
     if progress is False or (progress is None and not sys.stderr.isatty()):
         yield SweepDisplay(total)
     elif sys.stderr.isatty():
-        bars = _Bars(total, Console(stderr=True))
+        bars = _Bars(total, Console(stderr=True), said)
         with bars.bars:
             yield bars
     else:
-        yield _Lines(total, sys.stderr)
+        yield _Lines(total, sys.stderr, said)

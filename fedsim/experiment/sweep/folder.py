@@ -20,7 +20,6 @@ from fedsim.files import read_text_file, shown, sweep_scratch, why_no_folder, wh
 __all__ = ["MANIFEST", "TABLE", "SweepFolder", "SweepManifest", "is_sweep", "read_sweep"]
 
 MANIFEST, TABLE, POINTS, STORE = "sweep.json", "sweep.csv", "points", "store"
-_OWN_FILES = {MANIFEST, TABLE}
 _MOST_MANIFEST_BYTES = 50_000_000
 
 
@@ -91,22 +90,25 @@ class SweepFolder:
     Raises `UserError` when it is something else, or when nothing can be written there; nothing is written then.
     """
 
+    manifest, table, kind = MANIFEST, TABLE, "sweep"
+    """Its own files, and what it is called; a search over points has others."""
+
     def __init__(self, path: Path, store: Path | None = None) -> None:
         self.path = path
         self.store = path / STORE if store is None else store
         self._lock = FileLock(path / LOCK)
         if problem := why_no_folder(path):
             raise UserError(f"{problem}; choose another one with --out")
-        if is_sweep(path):
-            read_sweep(path)  # or the file is somebody else's, which is not to be lost
+        if (path / self.manifest).is_file():
+            self._check_manifest()
         elif path.exists() and (stranger := self._stranger()):
-            problem = f"is not empty and is no sweep's (it has {stranger}); choose another with --out"
+            problem = f"is not empty and is no {self.kind}'s (it has {stranger}); choose another with --out"
             raise UserError(f"{shown(path)} {problem}")
-        for own in (MANIFEST, TABLE):
+        for own in (self.manifest, self.table):
             if kind := why_not_own_file(path / own):
-                raise UserError(f"{shown(path / own)}: is {kind}, and a sweep keeps a file there; remove it")
+                raise UserError(f"{shown(path / own)}: is {kind}, and a {self.kind} keeps a file there; remove it")
         if (path / POINTS).is_symlink():
-            raise UserError(f"{shown(path / POINTS)}: is a link, and a sweep keeps a folder there; remove it")
+            raise UserError(f"{shown(path / POINTS)}: is a link, and a {self.kind} keeps a folder there; remove it")
         self._check_free()
 
     def run_folder(self, key: str) -> Path:
@@ -125,15 +127,15 @@ class SweepFolder:
             "points": [{"key": point.key, "values": list(point.values)} for point in points],
             "status": status,
         }
-        write_atomically(self.path / MANIFEST, (json.dumps(content, indent=1) + "\n").encode())
+        write_atomically(self.path / self.manifest, (json.dumps(content, indent=1) + "\n").encode())
 
     def save_table(self, table: pd.DataFrame) -> None:
         """Write the table; equal tables, equal bytes."""
-        write_atomically(self.path / TABLE, table.to_csv(index=False, lineterminator="\n").encode())
+        write_atomically(self.path / self.table, table.to_csv(index=False, lineterminator="\n").encode())
 
     def remove_table(self) -> None:
         """No point of the sweep has ended, so whatever table is there is of another one."""
-        (self.path / TABLE).unlink(missing_ok=True)
+        (self.path / self.table).unlink(missing_ok=True)
 
     def __enter__(self) -> Self:
         try:
@@ -141,20 +143,24 @@ class SweepFolder:
             self._lock.acquire(timeout=0)
         except Timeout:
             raise UserError(
-                f"another sweep is at work in {shown(self.path)}; wait for it, or choose another --out"
+                f"another {self.kind} is at work in {shown(self.path)}; wait for it, or choose another --out"
             ) from None
         except OSError as error:
             raise UserError(
-                f"{shown(self.path)} cannot be a sweep's folder ({error.strerror}); choose another --out"
+                f"{shown(self.path)} cannot be a {self.kind}'s folder ({error.strerror}); choose another --out"
             ) from None
-        sweep_scratch(self.path, _OWN_FILES.__contains__)
+        sweep_scratch(self.path, {self.manifest, self.table}.__contains__)
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, traceback: object) -> None:
         self._lock.release()
 
+    def _check_manifest(self) -> None:
+        """Raise `UserError` when the file that is called as the manifest is somebody else's: it is not to be lost."""
+        read_sweep(self.path)
+
     def _check_free(self) -> None:
-        if busy := why_busy(self.path, "sweep"):
+        if busy := why_busy(self.path, self.kind):
             raise UserError(f"{busy}, or choose another folder with --out")
 
     def _stranger(self) -> str | None:

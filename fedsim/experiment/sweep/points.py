@@ -10,13 +10,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from fedsim.errors import UserError
+from fedsim.experiment.compare import Budget
 from fedsim.experiment.host import HostOptions
 from fedsim.experiment.sweep.variation import Row, Variation
 from fedsim.scenario.load import Varied, load_varied
 from fedsim.scenario.scalars import message_line
 from fedsim.scenario.schema import Scenario
 
-__all__ = ["KEY", "Point", "PointTask", "points_of", "scenario_of", "scenarios_of"]
+__all__ = ["KEY", "Point", "PointTask", "key_of", "points_of", "scenario_of", "scenarios_of", "without_sweep"]
 
 KEY = re.compile("[0-9a-f]{12}")
 """What the key of a point looks like, which is the name of its run folder."""
@@ -47,6 +48,8 @@ class PointTask:
     options: HostOptions
     patient: bool
     """Whether it waits where other points train all that is left of it, or is put off."""
+    pause: tuple[Budget, ...] = ()
+    """It pauses after the first round that has spent one of these, and goes on when it is started without them."""
 
 
 def points_of(path: Path, overrides: Sequence[str], variation: Variation) -> list[Point]:
@@ -57,7 +60,7 @@ def points_of(path: Path, overrides: Sequence[str], variation: Variation) -> lis
     scenarios = scenarios_of(path, overrides, variation, variation.rows)
     points: dict[str, Point] = {}
     for row, scenario in zip(variation.rows, scenarios, strict=True):
-        point = Point(_key(scenario), row, variation.said(row))
+        point = Point(key_of(scenario), row, variation.said(row))
         if (other := points.setdefault(point.key, point)) is not point:
             problem = f"{other.said} and {point.said} are the same scenario; leave one out"
             raise UserError(message_line(f"{variation.option} {problem}"))
@@ -66,21 +69,23 @@ def points_of(path: Path, overrides: Sequence[str], variation: Variation) -> lis
 
 def scenarios_of(path: Path, overrides: Sequence[str], variation: Variation, rows: Iterable[Row]) -> Iterator[Scenario]:
     """The scenario of each of the *rows*, as it runs."""
-    return map(_without_sweep, load_varied(path, map(variation.point, rows), overrides=overrides))
+    return map(without_sweep, load_varied(path, map(variation.point, rows), overrides=overrides))
 
 
 def scenario_of(task: PointTask) -> Scenario:
     """The scenario of a point. Raises `UserError` when the file, or one that it names, is another by now."""
-    (scenario,) = map(_without_sweep, load_varied(task.scenario, [task.values], overrides=task.overrides))
-    if _key(scenario) != task.key:
+    (scenario,) = map(without_sweep, load_varied(task.scenario, [task.values], overrides=task.overrides))
+    if key_of(scenario) != task.key:
         raise UserError(f"{task.scenario}: has changed since the sweep began; start it again")
     return scenario
 
 
-def _without_sweep(scenario: Scenario) -> Scenario:
+def without_sweep(scenario: Scenario) -> Scenario:
+    """The same without what is varied, which no point depends on."""
     return scenario.model_copy(update={"sweep": None})
 
 
-def _key(scenario: Scenario) -> str:
+def key_of(scenario: Scenario) -> str:
+    """A hash of all of it."""
     text = json.dumps(scenario.model_dump(mode="json"), separators=(",", ":"))
     return hashlib.blake2b(text.encode(), digest_size=6).hexdigest()

@@ -8,33 +8,28 @@ from __future__ import annotations
 
 import gc
 import time
-from collections import Counter, deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from fedsim.errors import RunFailedError, UserError
+from fedsim.errors import UserError
 from fedsim.experiment.host import CHECKPOINT_INTERVAL_S, HostOptions, cores
-from fedsim.experiment.read_results import read_manifest
 from fedsim.experiment.results import Results
-from fedsim.experiment.sweep.display import SweepDisplay, sweep_display_for
+from fedsim.experiment.sweep.display import sweep_display_for
 from fedsim.experiment.sweep.folder import SweepFolder
 from fedsim.experiment.sweep.points import Point, PointTask, points_of, scenarios_of
-from fedsim.experiment.sweep.pools.pool import Event, Pool
+from fedsim.experiment.sweep.pools.choice import pool_for
+from fedsim.experiment.sweep.pools.pool import Event
 from fedsim.experiment.sweep.results import SweepResults, sweep_table
+from fedsim.experiment.sweep.scheduling import is_finished, raise_failures, run_points
 from fedsim.experiment.sweep.variation import Variation, from_mapping, from_settings
 from fedsim.experiment.validate import validate
 from fedsim.learning.store_folder import check_store
 from fedsim.scenario.load import load
-from fedsim.scenario.scalars import message_line
 
-__all__ = ["POOLS", "sweep", "sweep_variation"]
+__all__ = ["sweep", "sweep_variation"]
 
-POOLS = ("local", "ray")
-"""Processes of this machine, or of a Ray cluster."""
-_MOST_KILLS = 2
-"""Of one point; then it is no accident."""
 _SAVE_INTERVAL_S = 5.0
 """Real seconds between two tables while points end: each has all points that have ended."""
 
@@ -114,10 +109,10 @@ def sweep_variation(
         Path("runs") / f"{base.name}-sweep" if out is None else Path(out), None if store is None else Path(store)
     )
     check_store(folder.store)
-    missing = [point for point in points if not _is_finished(folder.run_folder(point.key))]
+    missing = [point for point in points if not is_finished(folder.run_folder(point.key))]
     if missing:
         _check(path, overrides, variation)
-    opens, size = _pool(pool, pool_size, options, max(1, len(missing)))
+    opens, size = pool_for(pool, pool_size, options, max(1, len(missing)))
     each = 1 if pool == "ray" else max(1, cores() // size)
     tasks = _Tasks(path, overrides, variation, folder, replace(options, most_workers=each))
     failures: dict[str, Event] = {}
@@ -128,11 +123,12 @@ def sweep_variation(
         if missing:
             with sweep_display_for(progress, total=len(points)) as display:
                 display.begins(len(points) - len(missing), size)
-                failures = _run_points(missing, opens, tasks, display, table.save_now_and_then)
+                with closing(opens()) as running:
+                    failures = run_points(missing, running, tasks.of, display, lambda *_: table.save_now_and_then())
         table.save()
         if not failures:
             folder.save(base.name, variation.keys, variation.short_keys, points, "finished")
-    _raise(failures, {point.key: point for point in points})
+    raise_failures(failures, {point.key: point for point in points})
     return SweepResults(folder.path)
 
 
@@ -146,7 +142,7 @@ class _Tasks:
     folder: SweepFolder
     options: HostOptions
 
-    def of(self, point: Point, *, patient: bool) -> PointTask:
+    def of(self, point: Point, patient: bool) -> PointTask:
         """*patient*: whether it is to wait for other points."""
         return PointTask(
             key=point.key,
@@ -160,43 +156,6 @@ class _Tasks:
         )
 
 
-def _run_points(
-    points: Sequence[Point], opens: Callable[[], Pool], tasks: _Tasks, display: SweepDisplay, save: Callable[[], None]
-) -> dict[str, Event]:
-    """Run the *points*; what went wrong, by key. *save* is called when another one is done."""
-    waiting, put_off = deque(points), deque[Point]()
-    running: dict[str, Point] = {}
-    failures: dict[str, Event] = {}
-    kills: Counter[str] = Counter()
-    with closing(opens()) as pool:
-        while waiting or put_off or running:
-            patient = not waiting and not running
-            if patient:  # whoever trains what is left is no point of this sweep, or was killed
-                waiting, put_off = put_off, deque()
-            while waiting and len(running) < pool.size:
-                point = waiting.popleft()
-                running[point.key] = point
-                pool.start(tasks.of(point, patient=patient))
-            for event in pool.events():
-                display.happened(running[event.key], event)
-                if not event.ends:
-                    continue
-                point = running.pop(event.key)
-                kills[event.key] += event.kind == "killed"
-                if event.kind == "put off":
-                    put_off.append(point)
-                    continue
-                if event.kind == "done":
-                    save()
-                elif event.kind == "killed" and kills[event.key] < _MOST_KILLS:
-                    waiting.append(point)
-                else:
-                    failures[event.key] = event
-                waiting.extend(put_off)  # what kept them may have ended
-                put_off.clear()
-    return failures
-
-
 def _check(path: Path, overrides: Sequence[str], variation: Variation) -> None:
     """Build worlds of some points: every value of every key is in one of them.
 
@@ -205,11 +164,6 @@ def _check(path: Path, overrides: Sequence[str], variation: Variation) -> None:
     for scenario in scenarios_of(path, overrides, variation, variation.sample):
         validate(scenario, every_seed=False)
         gc.collect()  # a world is full of cycles
-
-
-def _is_finished(folder: Path) -> bool:
-    path = folder / "manifest.json"
-    return path.is_file() and read_manifest(path)["status"] == "finished"
 
 
 class _Table:
@@ -224,7 +178,7 @@ class _Table:
         """Write it; there is no file of it where none has ended."""
         for point in self._points:
             folder = self._folder.run_folder(point.key)
-            if point.key not in self._ended and _is_finished(folder):
+            if point.key not in self._ended and is_finished(folder):
                 self._ended[point.key] = Results(folder)
         ended = [point for point in self._points if point.key in self._ended]
         if ended:
@@ -238,38 +192,3 @@ class _Table:
         """Write it, unless that was done just before."""
         if time.monotonic() - self._saved_s >= _SAVE_INTERVAL_S:
             self.save()
-
-
-def _pool(name: str, size: int | None, options: HostOptions, points: int) -> tuple[Callable[[], Pool], int]:
-    """How to open the pool, and its size. Raises `UserError` when there is no such pool here."""
-    if size is not None and not (type(size) is int and size >= 1):
-        raise UserError(f"--pool-size: {size!r} must be a whole number of at least 1")
-    if name == "local":
-        from fedsim.experiment.sweep.pools.local import LocalPool
-
-        most = size or (1 if options.torch_device == "cuda" else max(1, cores() // (options.workers or 1)))
-        chosen = min(points, most)
-        return lambda: LocalPool(chosen), chosen
-    if name == "ray":
-        from fedsim.experiment.sweep.pools.ray_pool import RayPool, check_ray
-
-        check_ray()
-        if options.workers not in (None, 1):
-            raise UserError("--workers: on a Ray cluster each run trains in one process; leave it out")
-        chosen = min(points, size or points)
-        return lambda: RayPool(chosen), chosen
-    raise UserError(f"--pool: {name!r} must be one of {', '.join(POOLS)}")
-
-
-def _raise(failures: Mapping[str, Event], points: Mapping[str, Point]) -> None:
-    """Raise what has gone wrong, if anything has."""
-    if not failures:
-        return
-    told = {key: event.text for key, event in failures.items() if event.kind != "crashed"}
-    lines = [message_line(f"{points[key].said}: {text}") for key, text in told.items()]
-    problem = f"{len(failures)} of {len(points)} points have no result; the others are in the table"
-    crashed = [f"in the point {points[e.key].said}:\n{e.text}" for e in failures.values() if e.kind == "crashed"]
-    if crashed:
-        raise RuntimeError("\n".join([problem, *lines, crashed[0]]))
-    wrong = any(event.kind == "wrong" for event in failures.values())
-    raise (UserError if wrong else RunFailedError)("\n".join([problem, *lines]))

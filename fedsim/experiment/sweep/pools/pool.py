@@ -2,28 +2,57 @@
 
 from __future__ import annotations
 
+import math
 import time
 import traceback
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from filelock import FileLock
 
 from fedsim.errors import RunFailedError, UserError, in_short
 from fedsim.experiment.at_work import LOCK, why_busy
-from fedsim.experiment.observer import Observer
+from fedsim.experiment.observer import Observer, Paused
 from fedsim.experiment.progress.display import OneRun
 from fedsim.experiment.run import run_with
 from fedsim.experiment.sweep.points import PointTask, scenario_of
 from fedsim.protocols.protocol import Protocol
 from fedsim.protocols.run_loop import Round, Stop
 
-__all__ = ["Event", "Pool", "run_point"]
+__all__ = ["Evaluation", "Event", "Pool", "run_point"]
 
 TELL_INTERVAL_S = 0.5
+
+
+class Evaluation(NamedTuple):
+    """A round that was evaluated, with the columns of a table of rounds; on the first of the test sets."""
+
+    round: int
+    sim_time_s: float
+    uplink_bytes: float
+    downlink_bytes: float
+    transfer_bytes: float
+    accuracy: float
+    loss: float
+
+    @classmethod
+    def of(cls, done: Round, test_set: str | None) -> Evaluation:
+        """What a round has come to, on a *test_set* if there is any. A model that has diverged has no accuracy: NaN."""
+        up, down = done.uplink_bytes, done.downlink_bytes
+        scores = {} if test_set is None else done.metrics[test_set]
+        accuracy = scores.get("accuracy")
+        return cls(
+            done.number,
+            done.sim_time_s,
+            up,
+            down,
+            up + down,
+            math.nan if accuracy is None else float(accuracy),
+            float(scores.get("loss", math.nan)),
+        )
 
 
 @dataclass(frozen=True)
@@ -32,12 +61,14 @@ class Event:
 
     key: str
     """Of the point."""
-    kind: Literal["progress", "done", "put off", "wrong", "failed", "killed", "crashed"]
+    kind: Literal["progress", "done", "paused", "put off", "wrong", "failed", "killed", "crashed"]
     """``wrong``: its input; ``failed``: from outside, as with a full disk; ``crashed``: a bug."""
     text: str = ""
     """How far it is; or what went wrong."""
     share: float = 0.0
     """How much of it is over."""
+    evaluations: tuple[Evaluation, ...] = ()
+    """Of a point that has paused: all so far."""
 
     @property
     def ends(self) -> bool:
@@ -77,6 +108,7 @@ class _Watching(Observer):
         self._ended = 0
         self._run: OneRun | None = None
         self._told_s = 0.0
+        self.evaluations: list[Evaluation] = []
 
     def begin(self, protocol: Protocol, seed: int, stop: Stop, clients: int) -> None:
         """Another protocol, or seed."""
@@ -90,6 +122,13 @@ class _Watching(Observer):
             self._told_s = time.monotonic()
             share = (self._ended + (self._run.share or 0.0)) / self._labels
             self._tell(Event(self._task.key, "progress", str(self._run), share))
+
+    def pauses(self, done: Round) -> bool:
+        """When enough is spent."""
+        if done.metrics:
+            self.evaluations.append(Evaluation.of(done, next(iter(done.metrics))))
+        spent = Evaluation.of(done, None)
+        return any(getattr(spent, column) >= amount for column, amount in self._task.pause)
 
     def end(self, protocol: Protocol, seed: int) -> None:
         """One more is over."""
@@ -114,6 +153,8 @@ def run_point(task: PointTask, tell: Callable[[Event], None]) -> Event:
         run_with(task.options, scenario, out=task.folder, store=task.store, resume=True, observer=watching)
     except _PutOff:
         return Event(task.key, "put off")
+    except Paused:
+        return Event(task.key, "paused", evaluations=tuple(watching.evaluations))
     except UserError as error:
         return Event(task.key, "wrong", str(error))
     except RunFailedError as error:
