@@ -94,7 +94,10 @@ def add_training(parser: argparse.ArgumentParser) -> None:
         help="In what torch computes, as far as the executor can (tf32: on cuda alone); float32 without this option.",
     )
     parser.add_argument(
-        "--store", metavar="DIR", type=Path, help="Where learned values are kept; without it, in the run folder."
+        "--store",
+        metavar="DIR",
+        type=Path,
+        help="Where learned values are kept; without it, in the folder of the run, sweep or search.",
     )
     parser.add_argument(
         "--checkpoint-interval-s",

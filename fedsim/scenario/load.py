@@ -19,9 +19,9 @@ from fedsim.files import read_text_file
 from fedsim.outside import Unread
 from fedsim.protocols.protocol import Protocol
 from fedsim.registry import names
-from fedsim.scenario.document import Document, Mark, SourceLocations
+from fedsim.scenario.document import Document, KeyPath, Mark, SourceLocations
 from fedsim.scenario.messages import explain
-from fedsim.scenario.overrides import apply, put
+from fedsim.scenario.overrides import apply, path_of, put
 from fedsim.scenario.scalars import kind_of, message_line, show
 from fedsim.scenario.schema import Scenario, WrittenModels, WrittenNetwork, WrittenProtocols
 from fedsim.scenario.yaml_reader import read_yaml
@@ -95,7 +95,15 @@ def _loaded(document: Document, folder: Path, overrides: Sequence[str], values: 
 
 
 def _put(document: Document, values: Iterable[Varied]) -> Document:
+    found: dict[KeyPath, Varied] = {}
     for one in values:
+        path = path_of(document, one.key, one.origin)
+        for length in range(1, len(path) + 1):
+            if (other := found.get(path[:length])) is not None:
+                raise UserError(
+                    message_line(f"{one.origin}: is, or lies in, what {other.origin} changes; vary one of both")
+                )
+        found[path] = one
         document = put(document, one.key, one.value, one.origin)
     return document
 

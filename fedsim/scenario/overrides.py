@@ -16,7 +16,7 @@ from fedsim.scenario.document import Document, KeyPath, SourceLocation, dotted
 from fedsim.scenario.scalars import kind_of, message_line, show, show_text
 from fedsim.scenario.yaml_reader import YamlError, parse_value
 
-__all__ = ["apply", "put", "segments_of"]
+__all__ = ["apply", "path_of", "put", "segments_of"]
 
 MOST_TITLES = 10
 
@@ -49,13 +49,27 @@ def put(document: Document, key: str, value: object, origin: str) -> Document:
     {'protocols': [{'name': 'fedprox', 'mu': 0.1}]}
     """
 
-    def refusal(problem: str) -> UserError:
-        return UserError(message_line(f"{origin}: {problem}"))
-
-    path = _path(document.data, segments_of(key), refusal)
+    path = path_of(document, key, origin)
     data = _replaced(document.data, path, value)
     assert isinstance(data, dict)  # the path is not empty, so the root is only copied
     return Document(data, document.source, document.locations.replaced(path, SourceLocation(0, 0, origin)))
+
+
+def path_of(document: Document, key: str, origin: str) -> KeyPath:
+    """The path that *key* stands for, whichever way it is spelt.
+
+    Raises `UserError` when it leads nowhere; messages say that *origin* has named it.
+
+    >>> from fedsim.scenario.yaml_reader import parse_yaml
+    >>> park = parse_yaml("protocols: [{name: fedprox}]", "park.yaml")
+    >>> path_of(park, "protocols.fedprox.mu", "") == path_of(park, "protocols[0].mu", "")
+    True
+    """
+
+    def refusal(problem: str) -> UserError:
+        return UserError(message_line(f"{origin}: {problem}"))
+
+    return _path(document.data, segments_of(key), refusal)
 
 
 def segments_of(key: str) -> list[str]:

@@ -87,11 +87,35 @@ def test_a_key_that_is_also_a_column_of_results_has_a_column_of_its_own(swept: S
     assert list(results.table["seed"]) == [1, 1, 2, 2]
 
 
-def test_points_that_were_trained_with_other_arithmetic_are_told(swept: Sweep) -> None:
+def test_one_table_has_one_arithmetic(swept: Sweep) -> None:
     assert results_of(swept(vary={RADIO: RADIOS[:1]})).remarks == []
-    results = results_of(swept(precision="float64"))
+    for options, said in (
+        (
+            {"precision": "float64"},
+            "--precision float64: the point radio.profile='nb_iot_nb1' is there already, trained",
+        ),
+        ({"executor": "batched"}, "--executor batched: the point radio.profile='nb_iot_nb1' is there already, trained"),
+    ):
+        pool, error = swept(**options)
+        assert said in str(error) and pool.tasks == []
+    results = results_of(swept(executor="auto"))
     (remark,) = results.remarks
-    assert "1 point with plain" in remark and "float64" in remark and "float32" in remark
+    assert "1 point with plain" in remark and "1 point with batched" in remark
+
+
+def test_two_spellings_of_one_key_are_not_varied_together(swept: Sweep) -> None:
+    vary = {"protocols.fedavg.clients": [4, 5], "protocols[0].clients": [6]}
+    _, error = swept(vary=vary)
+    assert "is, or lies in, what vary protocols.fedavg.clients=4 changes; vary one of both" in str(error)
+
+
+def test_a_point_that_is_lost_is_told_with_the_way_out(swept: Sweep, tmp_path: Path) -> None:
+    folder = results_of(swept()).folder
+    point = next((folder / "points").iterdir())
+    (point / "summary.csv").unlink()
+    (point / "manifest.json").unlink()
+    with pytest.raises(UserError, match=rf"a point of the sweep is lost: .*; delete {point} and start the sweep again"):
+        load_sweep(folder).table  # noqa: B018
 
 
 def test_a_table_of_another_sweep_does_not_stay_where_no_point_has_ended(swept: Sweep, tmp_path: Path) -> None:
@@ -238,7 +262,7 @@ def test_a_scenario_that_changes_while_a_sweep_runs_is_refused(swept: Sweep, tmp
             {"vary": {"training.learning_rate": [1, 1.0]}},
             "=1 and training.learning_rate=1.0 are the same scenario",
         ),
-        ({"vary": {"sweep": [None]}}, "sweep is what says what is varied"),
+        ({"vary": {"sweep": [None]}}, "the section sweep cannot be varied"),
         ({"vary": None}, "has no section sweep; give --vary key.path=value,value, or write one"),
         ({"overrides": ["stop.round=3"]}, "--set stop.round=3: stop.round: unknown key"),
         ({"executor": "fast"}, "no executor is called 'fast'"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from fedsim.errors import UserError
-from fedsim.experiment.sweep.variation import Variation, from_mapping, from_options, from_settings
+from fedsim.experiment.sweep.variation import from_mapping, from_options, from_settings, short_keys
 from fedsim.scenario.sweep_settings import SweepSettings
 
 
@@ -41,6 +41,8 @@ def test_values_are_written_as_in_the_file(text: str, values: tuple[object, ...]
         (["a..b=1"], "--vary a..b=1: is not of the form"),
         (["a="], "--vary a=: has no value; write null for none"),
         (["a= "], "--vary a= : has no value"),
+        (["a=1,,2"], "--vary a=1,,2: a value is missing before or after a comma"),
+        (["a=,"], "--vary a=,: a value is missing before or after a comma"),
         (["a=1,]"], "--vary a=1,]: the values are not YAML"),
         (["a=1", "a=2"], "--vary a=2: its key stands twice; write all of its values in one --vary"),
         (["a.0=1", "a[0]=2"], "--vary a[0]: stands twice; vary each value by one key"),
@@ -125,4 +127,4 @@ def test_each_value_of_each_key_is_in_the_sample() -> None:
 
 def test_short_keys_are_as_long_as_tells_them_apart() -> None:
     keys = ("protocols.a.mu", "protocols.b.mu", "mu", "training.epochs")
-    assert Variation(keys, (), "").short_keys == ["a.mu", "b.mu", "mu", "training.epochs"]
+    assert short_keys(keys) == ["a.mu", "b.mu", "mu", "training.epochs"]

@@ -20,7 +20,7 @@ from fedsim.experiment.advise.search import Trial, search
 from fedsim.experiment.compare import Spent
 from fedsim.experiment.host import CHECKPOINT_INTERVAL_S, HostOptions
 from fedsim.experiment.sweep.pools.choice import pool_for
-from fedsim.experiment.sweep.variation import Variation, from_mapping, from_settings
+from fedsim.experiment.sweep.variation import Variation, from_mapping, from_settings, short_keys
 from fedsim.experiment.validate import validate
 from fedsim.files import shown, write_atomically
 from fedsim.learning.store_folder import check_store
@@ -137,7 +137,7 @@ def advise_variation(
     )
     check_store(folder.store)
     open_pool, size = pool_for(pool, pool_size, options, len(candidates))
-    keys = tuple(variation.short_keys) if variation else ()
+    keys = tuple(short_keys(variation.keys)) if variation else ()
     with folder:
         _save(folder, question, base.seeds, status="running")
         each = 1 if pool == "ray" else None

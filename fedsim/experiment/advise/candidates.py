@@ -11,7 +11,7 @@ from fedsim.errors import UserError
 from fedsim.experiment.advise.command import spelt
 from fedsim.experiment.advise.question import Question
 from fedsim.experiment.sweep.points import key_of, without_sweep
-from fedsim.experiment.sweep.variation import Row, Variation
+from fedsim.experiment.sweep.variation import Row, Variation, short_keys
 from fedsim.protocols.protocol import Protocol
 from fedsim.scenario.load import Varied, load_varied
 from fedsim.scenario.overrides import segments_of
@@ -77,7 +77,7 @@ def _candidate(key: str, same: Sequence[tuple[Scenario, int, list[Varied]]], var
     protocol = scenario.protocols[position]
     written = [[spelt(value.value) for value in other] for *_, other in same]
     concerned = tuple(len(set(values)) == 1 for values in zip(*written, strict=True))
-    names = variation.short_keys if variation else []
+    names = short_keys(variation.keys) if variation else []
     values = [f"{name}={spelt(value.value)}" for name, value, does in zip(names, point, concerned, strict=True) if does]
     return Candidate(
         key=key,

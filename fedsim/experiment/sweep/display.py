@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 __all__ = ["SweepDisplay", "sweep_display_for"]
 
+ALL_THERE = "all points are there already: nothing is run"
 LINE_INTERVAL_S = 10.0  # of what is under way; each point that ends has a line
 
 
@@ -76,9 +77,10 @@ class _Lines(SweepDisplay):
 
     def begins(self, there: int, at_once: int) -> None:
         super().begins(there, at_once)
-        at_a_time = "one at a time" if at_once == 1 else f"{at_once} at a time"
         part = "" if self._said == "sweep" else f"{self._said}: "
-        self._write(f"{part}{self.total} points, of which {there} are there already; {at_a_time}")
+        at_a_time = "one at a time" if at_once == 1 else f"{at_once} at a time"
+        how = f"{self.total} points, of which {there} are there already; {at_a_time}"
+        self._write(f"{part}{how if there < self.total else ALL_THERE}")
 
     def happened(self, point: Point, event: Happened) -> None:
         super().happened(point, event)
@@ -118,6 +120,8 @@ class _Bars(SweepDisplay):
     def begins(self, there: int, at_once: int) -> None:
         super().begins(there, at_once)
         self._draw_whole()
+        if there == self.total:
+            self.bars.console.print(ALL_THERE, markup=False, highlight=False)
 
     def happened(self, point: Point, event: Happened) -> None:
         super().happened(point, event)

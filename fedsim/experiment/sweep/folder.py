@@ -15,6 +15,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, JsonValue, Validatio
 from fedsim.errors import UserError
 from fedsim.experiment.at_work import LOCK, why_busy
 from fedsim.experiment.sweep.points import KEY, Point
+from fedsim.experiment.sweep.variation import short_keys
 from fedsim.files import read_text_file, shown, sweep_scratch, why_no_folder, why_not_own_file, write_atomically
 
 __all__ = ["MANIFEST", "TABLE", "SweepFolder", "SweepManifest", "is_sweep", "read_sweep"]
@@ -52,10 +53,14 @@ class SweepPoint(_Part):
 class SweepManifest(_Part):
     """What ``sweep.json`` says: which runs belong to the sweep, and which values they have."""
 
+    @property
+    def short_keys(self) -> list[str]:
+        """What tables and figures call the keys."""
+        return short_keys(self.keys)
+
     format: Literal["fedsim-sweep-1"] = "fedsim-sweep-1"
     scenario: Line
     keys: Annotated[list[Line], MinLen(1)]
-    short_keys: list[Line]
     points: Annotated[list[SweepPoint], MinLen(1)]
     status: Literal["running", "finished"]
 
@@ -73,9 +78,11 @@ def read_sweep(folder: Path) -> SweepManifest:
     text = read_text_file(path, what="the manifest of a sweep", most_bytes=_MOST_MANIFEST_BYTES)
     try:
         found = SweepManifest.model_validate_json(text)
-        counts = {len(found.keys), len(found.short_keys), *(len(point.values) for point in found.points)}
-        if len(counts) > 1:
+        if any(len(point.values) != len(found.keys) for point in found.points):
             raise ValueError("a value for each key")
+        for those in (found.keys, [point.key for point in found.points]):
+            if len(set(those)) < len(those):
+                raise ValueError("each once")
     except ValueError as error:
         key = error.errors(include_url=False)[0]["loc"] if isinstance(error, ValidationError) else ()
         where = f" (its key {'.'.join(map(str, key))!r})" if key else ""
@@ -115,15 +122,12 @@ class SweepFolder:
         """Where a point runs."""
         return self.path / POINTS / key
 
-    def save(
-        self, scenario: str, keys: Sequence[str], short_keys: Sequence[str], points: Sequence[Point], status: str
-    ) -> None:
+    def save(self, scenario: str, keys: Sequence[str], points: Sequence[Point], status: str) -> None:
         """Write down what the sweep is."""
         content: dict[str, Any] = {
             "format": SweepManifest.model_fields["format"].default,
             "scenario": scenario,
             "keys": list(keys),
-            "short_keys": list(short_keys),
             "points": [{"key": point.key, "values": list(point.values)} for point in points],
             "status": status,
         }

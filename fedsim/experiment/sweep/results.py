@@ -44,9 +44,17 @@ class SweepResults:
     def points(self) -> list[tuple[dict[str, object], Results]]:
         """The values of each point by key, and its results; in the order of the table."""
         return [
-            (dict(zip(self.keys, point.values, strict=True)), load_results(self.folder / POINTS / point.key))
+            (dict(zip(self.keys, point.values, strict=True)), self._results_of(point.key))
             for point in self.manifest.points
         ]
+
+    def _results_of(self, key: str) -> Results:
+        folder = self.folder / POINTS / key
+        try:
+            return load_results(folder)
+        except UserError as error:
+            remedy = f"delete {shown(folder)} and start the sweep again: only this point is run"
+            raise UserError(f"a point of the sweep is lost: {error}; {remedy}") from None
 
     @cached_property
     def table(self) -> pd.DataFrame:
@@ -94,7 +102,7 @@ def load_sweep(folder: Path | str) -> SweepResults:
     """The results of a sweep. Raises `UserError` when there is no finished one in *folder*."""
     results = SweepResults(Path(folder))
     if results.manifest.status != "finished":
-        busy = why_busy(results.folder)
+        busy = why_busy(results.folder, "sweep")
         raise UserError(busy or f"the sweep in {shown(results.folder)} is not finished; start it again to go on")
     return results
 

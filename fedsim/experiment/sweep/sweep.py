@@ -15,6 +15,7 @@ from pathlib import Path
 
 from fedsim.errors import UserError
 from fedsim.experiment.host import CHECKPOINT_INTERVAL_S, HostOptions, cores
+from fedsim.experiment.read_results import read_manifest
 from fedsim.experiment.results import Results
 from fedsim.experiment.sweep.display import sweep_display_for
 from fedsim.experiment.sweep.folder import SweepFolder
@@ -25,6 +26,7 @@ from fedsim.experiment.sweep.results import SweepResults, sweep_table
 from fedsim.experiment.sweep.scheduling import is_finished, raise_failures, run_points
 from fedsim.experiment.sweep.variation import Variation, from_mapping, from_settings
 from fedsim.experiment.validate import validate
+from fedsim.learning.executors.choice import AUTO
 from fedsim.learning.store_folder import check_store
 from fedsim.scenario.load import load
 
@@ -110,6 +112,7 @@ def sweep_variation(
     )
     check_store(folder.store)
     missing = [point for point in points if not is_finished(folder.run_folder(point.key))]
+    _check_arithmetic([point for point in points if point not in missing], folder, options)
     if missing:
         _check(path, overrides, variation)
     opens, size = pool_for(pool, pool_size, options, max(1, len(missing)))
@@ -117,17 +120,17 @@ def sweep_variation(
     tasks = _Tasks(path, overrides, variation, folder, replace(options, most_workers=each))
     failures: dict[str, Event] = {}
     with folder:
-        folder.save(base.name, variation.keys, variation.short_keys, points, "running")
+        folder.save(base.name, variation.keys, points, "running")
         table = _Table(folder, variation, points)
         table.save()
-        if missing:
-            with sweep_display_for(progress, total=len(points)) as display:
-                display.begins(len(points) - len(missing), size)
+        with sweep_display_for(progress, total=len(points)) as display:
+            display.begins(len(points) - len(missing), size)
+            if missing:
                 with closing(opens()) as running:
                     failures = run_points(missing, running, tasks.of, display, lambda *_: table.save_now_and_then())
         table.save()
         if not failures:
-            folder.save(base.name, variation.keys, variation.short_keys, points, "finished")
+            folder.save(base.name, variation.keys, points, "finished")
     raise_failures(failures, {point.key: point for point in points})
     return SweepResults(folder.path)
 
@@ -164,6 +167,26 @@ def _check(path: Path, overrides: Sequence[str], variation: Variation) -> None:
     for scenario in scenarios_of(path, overrides, variation, variation.sample):
         validate(scenario, every_seed=False)
         gc.collect()  # a world is full of cycles
+
+
+def _check_arithmetic(points: Sequence[Point], folder: SweepFolder, options: HostOptions) -> None:
+    """Raise `UserError` where one of the *points*, which are there already, was trained otherwise than is asked for."""
+    for point in points:
+        trained = read_manifest(folder.run_folder(point.key) / "manifest.json").get("executor")
+        if trained is None:
+            continue
+        for option, asked, usual in (
+            ("executor", options.executor, AUTO),
+            ("torch_device", options.torch_device, trained["torch_device"]),
+            ("precision", options.precision, None),
+        ):
+            found = trained["name" if option == "executor" else option]
+            if asked not in (found, usual):
+                word = f"--{option.replace('_', '-')} {asked}"
+                raise UserError(
+                    f"{word}: the point {point.said} is there already, trained with {found}, and one table cannot have "
+                    "both; choose another folder with --out"
+                )
 
 
 class _Table:

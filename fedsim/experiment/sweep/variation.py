@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
@@ -15,7 +16,7 @@ from fedsim.scenario.scalars import message_line, show, show_text
 from fedsim.scenario.sweep_settings import MOST_POINTS, SweepSettings
 from fedsim.scenario.yaml_reader import YamlError, parse_value
 
-__all__ = ["Row", "Variation", "column_of", "from_mapping", "from_options", "from_settings"]
+__all__ = ["Row", "Variation", "column_of", "from_mapping", "from_options", "from_settings", "short_keys"]
 
 Row = tuple[object, ...]
 TAKEN = ("accounting", "newcomers", "seeds")
@@ -45,7 +46,7 @@ class Variation:
                     message_line(f"{self.option} {self.keys[other]}: {problem}; vary each value by one key")
                 )
             if spelt[one][0] == "sweep":
-                raise UserError(message_line(f"{self.option} {self.keys[one]}: sweep is what says what is varied"))
+                raise UserError(message_line(f"{self.option} {self.keys[one]}: the section sweep cannot be varied"))
         seen: set[str] = set()
         for row in self.rows:
             if (text := _text(row)) in seen:
@@ -54,25 +55,7 @@ class Variation:
 
     def said(self, row: Row) -> str:
         """A point, for people."""
-        return ", ".join(f"{key}={show(value)}" for key, value in zip(self.short_keys, row, strict=True))
-
-    @property
-    def short_keys(self) -> list[str]:
-        """Of each key its last two segments, or as many as tell it apart from all others.
-
-        >>> keys = ("network.cell.radio.profile", "protocols.0.a.mu", "protocols.1.a.mu", "seeds")
-        >>> Variation(keys, (), "").short_keys
-        ['radio.profile', '0.a.mu', '1.a.mu', 'seeds']
-        """
-        spelt = [segments_of(key) for key in self.keys]
-
-        def short(segments: list[str]) -> str:
-            for count in range(2, len(segments)):
-                if sum(other[-count:] == segments[-count:] for other in spelt) == 1:
-                    return ".".join(segments[-count:])
-            return ".".join(segments)
-
-        return [column_of(short(segments)) for segments in spelt]
+        return ", ".join(f"{key}={show(value)}" for key, value in zip(short_keys(self.keys), row, strict=True))
 
     @property
     def sample(self) -> list[Row]:
@@ -103,6 +86,23 @@ def column_of(key: str) -> str:
     return f"{key} (varied)" if key in TAKEN else key
 
 
+def short_keys(keys: Sequence[str]) -> list[str]:
+    """Of each key its last two segments, or as many as tell it apart from all others: what tables and figures show.
+
+    >>> short_keys(("network.cell.radio.profile", "protocols.0.a.mu", "protocols.1.a.mu", "seeds"))
+    ['radio.profile', '0.a.mu', '1.a.mu', 'seeds (varied)']
+    """
+    spelt = [segments_of(key) for key in keys]
+
+    def short(segments: list[str]) -> str:
+        for count in range(2, len(segments)):
+            if sum(other[-count:] == segments[-count:] for other in spelt) == 1:
+                return ".".join(segments[-count:])
+        return ".".join(segments)
+
+    return [column_of(short(segments)) for segments in spelt]
+
+
 def from_options(options: Sequence[str]) -> Variation:
     """All combinations of what ``--vary key.path=value,value`` gives, once for each key.
 
@@ -127,6 +127,8 @@ def from_options(options: Sequence[str]) -> Variation:
         try:
             values, _ = parse_value(f"[{text}\n]")
         except YamlError as error:
+            if re.search(r"(^|,)\s*(,|$)", text) and text.strip():
+                raise refusal("a value is missing before or after a comma") from error
             raise refusal(f"the values are not YAML: {error.problem}") from error
         if not isinstance(values, list) or not values or not text.strip():
             raise refusal("has no value; write null for none")
