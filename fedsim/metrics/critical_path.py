@@ -81,16 +81,14 @@ def critical_paths(trace: Trace) -> list[Piece]:
     Pieces without length are left out, so a round that takes no time has none.
     """
     rounds, work, pauses = trace.rounds.array(), trace.work.array(), trace.pauses.array()
-    station_messages = trace.station_messages.array()
+    messages = trace.station_messages.array()
     pieces: list[Piece] = []
     hops = _Reader(trace.hops)
     for row, of_work, of_pauses in zip(
         rounds, _pieces_of(work, rounds["end_s"]), _pieces_of(pauses, rounds["end_s"]), strict=True
     ):
         of_hops = hops.until(int(row["hops"]))
-        sites = _sites_of(of_hops, station_messages)
-        walk = _Walk(int(row["round"]), float(row["start_s"]), of_hops, sites, of_work, of_pauses)
-        pieces += walk.back(float(row["end_s"]), int(row["closed_by"]))
+        pieces += _Walk(row, of_hops, _sites_of(of_hops, messages), of_work, of_pauses).back()
     return pieces
 
 
@@ -140,26 +138,24 @@ class _Walk:
 
     def __init__(
         self,
-        number: int,
-        start_s: float,
+        of_round: np.void,
         hops: npt.NDArray[np.void],
         sites: npt.NDArray[np.int32],
         work: npt.NDArray[np.void],
         pauses: npt.NDArray[np.void],
     ) -> None:
-        self._number, self._start_s = number, start_s
+        self._number, self._start_s = int(of_round["round"]), float(of_round["start_s"])
         self._hops, self._sites, self._work, self._pauses = hops, sites, work, pauses
         self._hop_ends, self._transfers = hops["end_s"].copy(), hops["transfer"].copy()
         self._work_ends, self._pause_ends = work["end_s"].copy(), pauses["end_s"].copy()
         self._hops_left, self._work_left, self._pauses_left = len(hops), len(work), len(pauses)
         """Rows that have not been passed; what happens later has come after them."""
-        self._now_s = start_s
+        self._now_s = float(of_round["end_s"])
+        self._cell, self._client = NOWHERE, int(of_round["closed_by"])
         self._found: list[Piece] = []
 
-    def back(self, end_s: float, client: int) -> list[Piece]:
-        """From *end_s*, when the round had waited for *client* last, to its begin."""
-        self._now_s = end_s
-        self._cell, self._client = NOWHERE, client
+    def back(self) -> list[Piece]:
+        """From the round's end to its begin."""
         while self._now_s > self._start_s:
             self._from_server()
         return self._found[::-1]
