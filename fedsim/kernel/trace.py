@@ -126,7 +126,22 @@ class Trace:
                 ("outcome", "i1"),
             ]
         )
-        self.work = Table([("client", "i4"), ("start_s", "f8"), ("end_s", "f8"), ("samples", "i8"), ("outcome", "i1")])
+        self.station_messages = Table(
+            [
+                ("transfer", "i8"),  # between the cloud and a base station
+                ("site", "i4"),  # which one: the link of its cell
+            ]
+        )
+        self.work = Table(
+            [
+                ("client", "i4"),
+                ("asked_s", "f8"),  # the device was ready; from then on it waits for samples
+                ("start_s", "f8"),
+                ("end_s", "f8"),
+                ("samples", "i8"),
+                ("outcome", "i1"),
+            ]
+        )
         self.rounds = Table(
             [
                 ("round", "i4"),
@@ -164,6 +179,7 @@ class Trace:
         """The tables by name."""
         return {
             "hops": self.hops,
+            "station_messages": self.station_messages,
             "work": self.work,
             "rounds": self.rounds,
             "pauses": self.pauses,

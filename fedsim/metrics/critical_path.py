@@ -81,13 +81,14 @@ def critical_paths(trace: Trace) -> list[Piece]:
     Pieces without length are left out, so a round that takes no time has none.
     """
     rounds, work, pauses = trace.rounds.array(), trace.work.array(), trace.pauses.array()
+    messages = trace.station_messages.array()
     pieces: list[Piece] = []
     hops = _Reader(trace.hops)
     for row, of_work, of_pauses in zip(
         rounds, _pieces_of(work, rounds["end_s"]), _pieces_of(pauses, rounds["end_s"]), strict=True
     ):
-        walk = _Walk(int(row["round"]), float(row["start_s"]), hops.until(int(row["hops"])), of_work, of_pauses)
-        pieces += walk.back(float(row["end_s"]), int(row["closed_by"]))
+        of_hops = hops.until(int(row["hops"]))
+        pieces += _Walk(row, of_hops, _sites_of(of_hops, messages), of_work, of_pauses).back()
     return pieces
 
 
@@ -120,30 +121,41 @@ def _pieces_of(table: npt.NDArray[np.void], ends_s: npt.NDArray[np.float64]) -> 
     return [table[begin:end] for begin, end in zip([0, *ends][:-1], ends, strict=True)]
 
 
+def _sites_of(hops: npt.NDArray[np.void], station_messages: npt.NDArray[np.void]) -> npt.NDArray[np.int32]:
+    """The station of each hop: that of the cell, or whose message it is; `NOWHERE` for the other wires."""
+    sites = np.where(hops["access"], hops["link"], NOWHERE)
+    between = np.flatnonzero(hops["client"] == SERVERS)
+    if len(between) and len(station_messages):
+        transfers = hops["transfer"][between]
+        row = np.searchsorted(station_messages["transfer"], transfers).clip(max=len(station_messages) - 1)
+        known = station_messages["transfer"][row] == transfers
+        sites[between[known]] = station_messages["site"][row[known]]
+    return sites
+
+
 class _Walk:
     """Goes through one round backwards. What it has used it never uses again, so it comes to an end."""
 
     def __init__(
         self,
-        number: int,
-        start_s: float,
+        of_round: np.void,
         hops: npt.NDArray[np.void],
+        sites: npt.NDArray[np.int32],
         work: npt.NDArray[np.void],
         pauses: npt.NDArray[np.void],
     ) -> None:
-        self._number, self._start_s = number, start_s
-        self._hops, self._work, self._pauses = hops, work, pauses
+        self._number, self._start_s = int(of_round["round"]), float(of_round["start_s"])
+        self._hops, self._sites, self._work, self._pauses = hops, sites, work, pauses
         self._hop_ends, self._transfers = hops["end_s"].copy(), hops["transfer"].copy()
         self._work_ends, self._pause_ends = work["end_s"].copy(), pauses["end_s"].copy()
         self._hops_left, self._work_left, self._pauses_left = len(hops), len(work), len(pauses)
         """Rows that have not been passed; what happens later has come after them."""
-        self._now_s = start_s
+        self._now_s = float(of_round["end_s"])
+        self._cell, self._client = NOWHERE, int(of_round["closed_by"])
         self._found: list[Piece] = []
 
-    def back(self, end_s: float, client: int) -> list[Piece]:
-        """From *end_s*, when the round had waited for *client* last, to its begin."""
-        self._now_s = end_s
-        self._cell, self._client = NOWHERE, client
+    def back(self) -> list[Piece]:
+        """From the round's end to its begin."""
         while self._now_s > self._start_s:
             self._from_server()
         return self._found[::-1]
@@ -173,9 +185,9 @@ class _Walk:
     def _journeys_home(self) -> tuple[str, int] | None:
         """What may have told a server to go on: the row of a hop, or of a training, that ends now.
 
-        First whatever the client does that was waited for; then what has come up in the same cell, what has come up
-        anywhere, what has come down (a model that reached a station), a training that nobody reports, and last what was
-        given up. Of several alike it is the one that ended last.
+        First whatever the client does that was waited for; then what has come up in the same cell, or to the cloud, and
+        a model that has come down to this station; what has come up anywhere, what has come down, a training that
+        nobody reports, and last what was given up. Of several alike it is the one that ended last.
         """
         rows = self._ending_now(self._hop_ends, self._hops_left)
         hops = self._hops
@@ -184,13 +196,14 @@ class _Walk:
         rows_of_work = self._ending_now(self._work_ends, self._work_left)
         my_work = rows_of_work[self._work["client"][rows_of_work] == self._client]
         took_time = start_s < self._now_s  # the server itself has just sent what comes down in no time
-        here = hops["link"][rows] == self._cell
+        wired = (hops["client"][rows] == SERVERS) & ~hops["access"][rows]
+        here = np.where(wired & up, NOWHERE, self._sites[rows]) == self._cell
         pauses = self._pauses_now()
         if self._client >= 0 and len(found := rows[mine & (up | took_time) & ~given_up]):
             return "hop", int(found[-1])
         if self._client >= 0 and len(my_work):
             return "work", int(my_work[-1])
-        for some in (up & here & ~given_up, up & ~given_up):
+        for some in (up & here & ~given_up, wired & ~up & took_time & here & ~given_up, up & ~given_up):
             if len(found := rows[some]):
                 return "hop", int(found[-1])
         if len(pauses):
@@ -234,10 +247,11 @@ class _Walk:
             if not len(before):
                 break
             row = int(before[-1])
+        if hop["client"] == SERVERS and hop["uplink"]:
+            self._cell = int(self._sites[row])  # it is this station that had waited for the client, if anybody had
+            return
         client = self._client = int(hop["client"])
         self._cell = int(hop["link"]) if hop["access"] else NOWHERE
-        if client == SERVERS:
-            return
         if hop["uplink"]:
             rows = self._ending_now(self._work_ends, self._work_left)
             mine = rows[self._work["client"][rows] == client]
@@ -258,30 +272,15 @@ class _Walk:
         self._work_left = row
         client = self._client = int(self._work["client"][row])
         self._add(Part.WORK, float(self._work["start_s"][row]), client)
+        self._add(Part.SAMPLES, float(self._work["asked_s"][row]), client)
         if self._now_s <= self._start_s:
             return
-        last = self._last_hop_of(client)
-        if last is not None and not self._hops["uplink"][last]:
-            self._add(Part.SAMPLES, float(self._hop_ends[last]), client)
-            self._pass_transfer(last)
-            return
-        self._client = SERVERS  # nothing came down: a server told it to begin, which takes no time
-        if not len(self._pauses_now()) and self._journeys_home() is None:
-            begin_s = self._now_s
-            self._pass_nothing()
-            if self._found and self._now_s < begin_s:
-                self._found[-1] = self._found[-1]._replace(part=Part.SAMPLES, client=client)
-
-    def _last_hop_of(self, client: int) -> int | None:
-        """The row of the last hop of *client* so far in this round: from here back, in growing steps."""
-        end, step = int(np.searchsorted(self._hop_ends[: self._hops_left], self._now_s, side="right")), 1024
-        while end:
-            begin = max(0, end - step)
-            found = np.flatnonzero(self._hops["client"][begin:end] == client)
-            if len(found):
-                return begin + int(found[-1])
-            end, step = begin, 2 * step
-        return None
+        rows = self._ending_now(self._hop_ends, self._hops_left)
+        mine = rows[(self._hops["client"][rows] == client) & ~self._hops["uplink"][rows]]
+        if len(mine):
+            self._pass_transfer(int(mine[-1]))
+        else:
+            self._client = SERVERS  # nothing came down: a server told it to begin, which takes no time
 
     # -- helpers -------------------------------------------------------------------------------------------------------
 

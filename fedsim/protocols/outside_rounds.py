@@ -36,4 +36,4 @@ def train_outside_rounds(
 
 def _note(world: World, client: Client, begin_s: float, passes: int, outcome: Outcome) -> None:
     client.work = None
-    world.trace.work.append((client.index, begin_s, world.env.now, passes, outcome))
+    world.trace.work.append((client.index, begin_s, begin_s, world.env.now, passes, outcome))

@@ -36,8 +36,7 @@ def round_trip(
     """The model goes down, the client trains, its model comes up.
 
     It comes and goes all the way between the cloud and the client, or by the hops *down* and *up*; what has no bytes is
-    not sent at all. Raises
-    `fedsim.kernel.trip.Lost` when a transfer is lost or the trip is given up.
+    not sent at all. Raises `fedsim.kernel.trip.Lost` when a transfer is lost or the trip is given up.
     """
     if task.down.bytes:
         yield world.send(client.index, client.downlink if down is None else down, task.down)
@@ -68,6 +67,7 @@ class LocalWork:
         "_ok",
         "_passed",
         "_value",
+        "asked_s",
         "callbacks",
         "capture",
         "client",
@@ -81,19 +81,19 @@ class LocalWork:
     def __init__(self, world: World, client: Client, task: Task) -> None:
         assert task.table is client.model, f"{client.name!r} has another model than it is asked to train"
         self.world, self.client, self.task = world, client, task
-        self.start_s = world.env.now
+        self.asked_s = self.start_s = world.env.now
         self.samples = client.samples
         self.capture: Capture | None = None
         if client.stream is not None:
-            self.capture = client.stream.capture(self.start_s, task.round_number)
+            self.capture = client.stream.capture(self.asked_s, task.round_number)
             self.samples = self.capture.samples
-            self.start_s += client.stream.wait_s(self.capture, self.start_s)
+            self.start_s += client.stream.wait_s(self.capture, self.asked_s)
         self.callbacks: list[Callable[[Any], None]] = [LocalWork._finish]
         self._ok = True
         effort = task.effort(world, client, self.samples)
         self._passed = task.passes(world, client, self.samples)
         self.steps = task.steps(world, client, self.samples)
-        seconds = self.start_s - world.env.now + world.compute_seconds(client, effort)
+        seconds = self.start_s - self.asked_s + world.compute_seconds(client, effort)
         client.attempts += 1
         client.work = self
         self._begun = task.begin(world, client, self.capture)
@@ -117,4 +117,4 @@ class LocalWork:
         self.client.work = None
         now_s = self.world.env.now
         begin_s = min(self.start_s, now_s)  # it may be given up while it waits
-        self.world.trace.work.append((self.client.index, begin_s, now_s, self._passed, outcome))
+        self.world.trace.work.append((self.client.index, self.asked_s, begin_s, now_s, self._passed, outcome))

@@ -99,7 +99,7 @@ class Site:
         model, version = cloud.state["model"], cloud.version
         beside, self._report_beside = cloud.beside
         message = Message({"model": model}, self.table.bytes() + beside)
-        yield self.world.send(SERVERS, self.backbone.downlink, message)
+        yield self.world.send(SERVERS, self.backbone.downlink, message, of=self.backbone)
         self.state = {**self.state, "model": model}
         self._begin(version)
 
@@ -211,7 +211,7 @@ class Site:
             raise Lost("no client of the site has trained")
         size = (self.table.bytes() if up_bytes is None else up_bytes) + self._report_beside
         message = Message({"model": self.state["model"]}, size, measured)
-        transfer = self.world.send(SERVERS, self.backbone.uplink, message)
+        transfer = self.world.send(SERVERS, self.backbone.uplink, message, of=self.backbone)
         yield transfer
         sender, (clients, held) = min(self._trained), map(sum, zip(*self._trained.values(), strict=True))
         total = held if samples is None else samples

@@ -64,11 +64,9 @@ class Waiting:
 
     @staticmethod
     def closed_by(gathered: Gathered) -> int:
-        """Who was waited for last: a client, of a group its last one, of a station whom that has waited for."""
+        """Who was waited for last: a client, or of a station and of a group in sequence whom that has waited for."""
         if gathered.last is None:
             return AT_DEADLINE if gathered.late else NOBODY
         of = getattr(gathered.last, "of", None)
-        while isinstance(of, Sequence) and of:
-            of = of[-1]
         index = getattr(of, "index", None)  # a client's; what else is waited for may know whom it has waited for
         return index if isinstance(index, int) else int(getattr(of, "closed_by", NOBODY))

@@ -19,7 +19,7 @@ from fedsim.kernel.trip import Trip
 from fedsim.learning.learner import Learner, Model, OwnModel
 from fedsim.learning.training import TrainingSettings
 from fedsim.models.table import ModelTable
-from fedsim.network.attachment import Attachment
+from fedsim.network.attachment import Attachment, Backbone
 from fedsim.network.faults.outages import Outages
 from fedsim.network.hop import Hop
 from fedsim.network.network import Network
@@ -197,15 +197,19 @@ class World(Waiting):
             if client.stream is not None:
                 client.stream.forget(self.env.now)
 
-    def send(self, client: int, route: Sequence[Hop], message: Message) -> Transfer:
+    def send(self, client: int, route: Sequence[Hop], message: Message, of: Backbone | None = None) -> Transfer:
         """Send *message* for a client, or `SERVERS`, over the hops of *route*; may be waited for.
 
-        Where its size is measured, it is asked for now.
+        Where its size is measured, it is asked for now. A message between the cloud and a station is *of* that one's
+        backbone: the trace keeps it.
         """
         size = message.bytes
         if message.measured is not None:
             size += self.learner.value(message.measured)
-        return self.network.send(client, route, size)
+        transfer = self.network.send(client, route, size)
+        if of is not None:
+            self.trace.station_messages.append((transfer.number, of.cell))
+        return transfer
 
     def start(self, client: Client, journey: Generator[Event, Any, Any]) -> Trip:
         """Send a client on a journey, now; it is busy until the journey ends."""

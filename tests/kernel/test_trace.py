@@ -14,16 +14,17 @@ from hypothesis import strategies as st
 from fedsim.kernel.trace import Outcome, Pause, Table, Trace
 
 HOP = (0, 3, 1, True, True, 0.5, 2.0, 0.25, 1.25, 1000.0, 0.0, 0.0, Outcome.ARRIVED)
-WORK = (3, 2.0, 7.0, 10, Outcome.CANCELLED)
+WORK = (3, 1.5, 2.0, 7.0, 10, Outcome.CANCELLED)
 ROUND = (1, 0.0, 19.0, 2, 1, 0, 1, 4, 3)
 PAUSE = (2, Pause.DEADLINE, 7.0, 9.0)
+MESSAGE = (0, 1)
 
 
 class SmallBlocks(Table):
     BLOCK_ROWS = 4
 
 
-def trace_of(hops: int = 1, work: int = 1, rounds: int = 1, pauses: int = 1) -> Trace:
+def trace_of(hops: int = 1, work: int = 1, rounds: int = 1, pauses: int = 1, station_messages: int = 1) -> Trace:
     trace = Trace()
     for _ in range(hops):
         trace.hops.append(HOP)
@@ -33,6 +34,8 @@ def trace_of(hops: int = 1, work: int = 1, rounds: int = 1, pauses: int = 1) -> 
         trace.rounds.append(ROUND)
     for _ in range(pauses):
         trace.pauses.append(PAUSE)
+    for _ in range(station_messages):
+        trace.station_messages.append(MESSAGE)
     return trace
 
 
@@ -84,7 +87,7 @@ def test_a_million_rows_take_little_more_memory_than_their_numbers() -> None:
 
 def test_equal_traces_have_equal_digests() -> None:
     assert trace_of().digest() == trace_of().digest()
-    assert Trace().digest() == blake2b(b"hopsworkroundspausesgroups", digest_size=16).hexdigest(), (
+    assert Trace().digest() == blake2b(b"hopsstation_messagesworkroundspausesgroups", digest_size=16).hexdigest(), (
         "names of tables count"
     )
 
@@ -97,11 +100,14 @@ def test_the_digest_does_not_depend_on_when_somebody_looked() -> None:
 
 
 def test_one_row_more_in_any_table_changes_the_digest() -> None:
-    counts = itertools.product((2, 3), repeat=4)
-    assert len({trace_of(*count).digest() for count in counts}) == 16
+    counts = itertools.product((2, 3), repeat=5)
+    assert len({trace_of(*count).digest() for count in counts}) == 32
 
 
-@pytest.mark.parametrize(("table", "row"), [("hops", HOP), ("work", WORK), ("rounds", ROUND), ("pauses", PAUSE)])
+@pytest.mark.parametrize(
+    ("table", "row"),
+    [("hops", HOP), ("station_messages", MESSAGE), ("work", WORK), ("rounds", ROUND), ("pauses", PAUSE)],
+)
 def test_any_number_in_a_row_changes_the_digest(table: str, row: tuple[float, ...]) -> None:
     digests = [trace_of().digest()]
     for column, number in enumerate(row):
@@ -114,7 +120,7 @@ def test_any_number_in_a_row_changes_the_digest(table: str, row: tuple[float, ..
 
 def test_the_order_of_rows_changes_the_digest() -> None:
     one, other = Trace(), Trace()
-    later = (*WORK[:1], 8.0, 9.0, *WORK[3:])
+    later = (*WORK[:2], 8.0, 9.0, *WORK[4:])
     for trace, rows in ((one, (WORK, later)), (other, (later, WORK))):
         for row in rows:
             trace.work.append(row)

@@ -58,7 +58,7 @@ def asked_in(world: World) -> list[list[Asked]]:
     up = {(trip.client, trip.start_s): trip.end_s for trip in trips if trip.arrived and trip.uplink}
     rounds = world.trace.rounds.array()
     answers: list[list[Asked]] = [[] for _ in rounds]
-    for client, start_s, end_s, _, outcome in world.trace.work.array().tolist():
+    for client, _, start_s, end_s, _, outcome in world.trace.work.array().tolist():
         if outcome == Outcome.ARRIVED:
             number = int(np.searchsorted(rounds["start_s"], down[client, start_s], side="right")) - 1
             in_time = up.get((client, end_s), math.inf) <= rounds["end_s"][number]

@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 import torch
 from asynchronous import Buffered, Mixing
+from critical_path_laws import parts_of
 from learned import aggregation, train, update
 from small_learner import CLIENTS, Small, small, tensors
 from small_worlds import NO_TIME, prepared
@@ -22,6 +23,7 @@ from fedsim.learning.learner import Model
 from fedsim.learning.objectives.plain import Plain
 from fedsim.learning.operations.init import Init
 from fedsim.learning.rules.rule import ServerRule, State
+from fedsim.metrics.critical_path import critical_paths
 from fedsim.protocols.world import World
 
 RANDOM_WORK = {"name": "distribution", "law": "exponential", "mean_seconds_per_sample": 0.1, "per": "training"}
@@ -82,6 +84,17 @@ def test_a_fast_and_a_slow_client_take_turns_by_their_index() -> None:
     world, found = prepared(network | changes | {"stop.rounds": 10})
     simulate(world, found, world.loop.stop)
     assert " ".join(f"{'AB'[who]}{stale}" for who, stale in found._seen) == "A0 A0 A0 B3 A1 A0 A0 B3 A1 A0"
+
+
+@pytest.mark.parametrize("folded", [1, 3])
+def test_each_model_is_closed_by_the_last_update_that_it_is_made_of(folded: int) -> None:
+    """As the protocol says, which waits with an inbox: and the path of a round ends with that client's work."""
+    world, protocol = ran(8, 20, concurrency=8, folded=folded)
+    rounds, seen = world.trace.rounds.array(), protocol._seen
+    assert rounds["closed_by"].tolist() == [who for who, _ in seen[folded - 1 :: folded]]
+    last = {piece.round: piece for piece in critical_paths(world.trace)}
+    assert [last[number].client for number in rounds["round"].tolist()] == rounds["closed_by"].tolist()
+    assert all(parts.keys() == {"work"} for parts in parts_of(world.trace))
 
 
 # -- what becomes of them ----------------------------------------------------------------------------------------------

@@ -6,17 +6,25 @@ A wire takes 1 s, the air 4 s down and 8 s up, and work 5 s.
 from __future__ import annotations
 
 import math
+from collections.abc import Generator
+from typing import Any
 
 import pytest
 from chains import relayed
 from critical_path_laws import parts_of
 from hypothesis import given
 from hypothesis import strategies as st
-from small_worlds import NO_CONTENTION, RING, hall, simulated
+from simpy import Event
+from small_worlds import NO_CONTENTION, RING, hall, prepared, simulated
+from test_relay import THREE, away, failing
 from test_stations import FEDGS, ran
 
-from fedsim.kernel.trace import AT_DEADLINE, NOBODY
+from fedsim.kernel.trace import AT_DEADLINE, NOBODY, Pause
+from fedsim.learning.codecs.float32 import Float32
+from fedsim.learning.objectives.plain import Plain
 from fedsim.metrics.critical_path import critical_paths
+from fedsim.protocols.outside_rounds import train_outside_rounds
+from fedsim.protocols.site import Site
 from fedsim.protocols.world import World
 
 ALONE = NO_CONTENTION | {"topology.devices": 1}
@@ -144,6 +152,25 @@ def test_a_device_waits_for_its_samples() -> None:
     ]
 
 
+def test_a_device_to_which_nothing_comes_down_waits_for_the_server() -> None:
+    """Its training, since 4 s, is given up at 6 s; 2 s later it trains on what it has."""
+    world, _ = prepared(ALONE | {"network.late_transfers": "cancel"})
+    cloud, (client,) = Site(world), world.clients
+
+    def rounds() -> Generator[Event, Any, None]:
+        for number in world.loop.rounds():
+            visit = cloud.visit(client, cloud.task(number, Plain(), Float32()))
+            yield from cloud.collect([visit], deadline_s=6.0)
+            yield from world.pause(Pause.SERVER, 2.0)
+            again = train_outside_rounds(world, client, 0.0, 10, 10, world.streams("again"))
+            yield from cloud.collect([world.start(client, again)])
+            world.loop.finish_round(cloud.state["model"], selected=1, participants=0)
+
+    world.env.run(until=world.env.process(rounds()))
+    assert way(world) == [("deadline", -1, 0.0, 6.0), ("server", -1, 6.0, 8.0), ("work", 0, 8.0, 13.0)]
+    assert closed_by(world) == [0]
+
+
 def test_a_chain_is_handed_over_from_device_to_device() -> None:
     world = relayed({"topology.devices": 3}, (2, 0, 1))
     assert closed_by(world) == [1]
@@ -174,6 +201,25 @@ def test_a_turn_that_is_over_is_a_deadline() -> None:
     assert "deadline" not in parts_of(in_time.trace)[0]
     late = relayed(NO_CONTENTION | {"topology.devices": 2, "network.late_transfers": "cancel"}, (0, 1), turn_s=16.0)
     assert parts_of(late.trace) == [{"deadline": 32.0}]  # neither is home within its turn
+    assert (closed_by(in_time), closed_by(late)) == ([1], [AT_DEADLINE])
+
+
+def test_a_chain_that_is_abandoned_has_waited_for_whom_it_has_lost() -> None:
+    assert closed_by(relayed(failing(away(0, 6.0)), THREE, on_loss="abandon")) == [0]
+
+
+def test_a_chain_has_not_waited_for_who_cannot_begin() -> None:
+    """The third cannot be reached when it would be its turn, at 35 s: the station of the second sends the model up."""
+    world = relayed(failing(away(2, 20.0, 40.0)), THREE)
+    assert closed_by(world) == [1]
+    assert way(world)[-2:] == [("airtime", 1, 27.0, 35.0), ("backhaul", -1, 35.0, 36.0)]
+
+
+def test_a_chain_has_waited_for_its_last_client_that_was_lost() -> None:
+    """The third fails at work, at 40 s, and is reachable again before the model is home: it was waited for."""
+    world = relayed(failing(away(2, 40.0, 0.5)), THREE)
+    assert closed_by(world) == [2]
+    assert way(world)[-2:] == [("work", 2, 39.0, 40.0), ("backhaul", -1, 40.0, 41.0)]
 
 
 def test_between_stations_a_chain_goes_by_wire() -> None:
@@ -199,6 +245,67 @@ def test_a_station_that_waits_until_its_deadline_is_waited_for() -> None:
     (parts,) = parts_of(world.trace)
     assert closed_by(world) == [AT_DEADLINE]
     assert parts["deadline"] == 32.0
+
+
+HIERARCHICAL = {"name": "hierarchical", "fraction": 1.0, "edge_rounds": 1}
+
+
+def east_and_west(changes: dict[str, Any] | None = None, *, work_s: dict[str, float], wire_s: float) -> World:
+    """Client b is in the west, the others in the east; only the wire to the east takes time."""
+    stations = hall(**{client: "west" if client == "b" else "east" for client in work_s})
+    for client in work_s:
+        stations["topology"]["nodes"][client]["device"] = client
+    stations["topology"]["links"][1]["rate_bps"] = 8_000 / wire_s
+    devices = {
+        client: {"compute": {"name": "per_sample", "seconds_per_sample": seconds / 10}}
+        for client, seconds in work_s.items()
+    }
+    base = NO_CONTENTION | stations | {"devices": {"classes": devices, "default": "a"}, "protocols": [HIERARCHICAL]}
+    return simulated(base | (changes or {}))
+
+
+def test_at_the_station_whose_report_closes_a_round_the_path_stays_in_its_cell() -> None:
+    """Both updates are up at 26 s, as the east sends for 16 s; the wire to the east takes 1 s each way."""
+    radio = {"name": "fixed", "uplink_bps": 500, "downlink_bps": 2_000}
+    world = east_and_west({"network.cells": {"east": {"radio": radio}}}, work_s={"a": 5.0, "b": 14.0}, wire_s=1.0)
+    assert way(world) == [
+        ("backhaul", -1, 0.0, 1.0),
+        ("airtime", 0, 1.0, 5.0),
+        ("work", 0, 5.0, 10.0),
+        ("airtime", 0, 10.0, 26.0),
+        ("backhaul", -1, 26.0, 27.0),
+    ]
+    assert closed_by(world) == [0]
+
+
+def test_a_model_that_reaches_a_station_comes_before_an_update_that_reaches_another() -> None:
+    """The east has its model at 14 s, when b is up."""
+    world = east_and_west(work_s={"a": 5.0, "b": 2.0}, wire_s=14.0)
+    assert way(world)[:2] == [("backhaul", -1, 0.0, 14.0), ("airtime", 0, 14.0, 18.0)]
+
+
+def test_a_pause_of_that_station_comes_before_what_ends_elsewhere() -> None:
+    """The east makes its model from 19 to 20 s; in that instant an update reaches the west, which takes 1 s, too."""
+    world = east_and_west({"devices.aggregation_s": 1.0}, work_s={"a": 5.0, "b": 8.0}, wire_s=2.0)
+    assert way(world)[-4:] == [
+        ("airtime", 0, 11.0, 19.0),
+        ("server", -1, 19.0, 20.0),
+        ("backhaul", -1, 20.0, 22.0),
+        ("server", -1, 22.0, 23.0),
+    ]
+    assert closed_by(world) == [0]
+
+
+def test_a_deadline_of_that_station_comes_before_what_ends_elsewhere() -> None:
+    """The east waits for c from 18 to 21 s; in that instant b is up, a second after the deadline of the west."""
+    late = {"protocols": [HIERARCHICAL | {"iteration_deadline_s": 20.0}]}
+    world = east_and_west(late, work_s={"a": 5.0, "b": 9.0, "c": 50.0}, wire_s=1.0)
+    assert way(world)[-3:] == [
+        ("airtime", 0, 10.0, 18.0),
+        ("deadline", -1, 18.0, 21.0),
+        ("backhaul", -1, 21.0, 22.0),
+    ]
+    assert closed_by(world) == [AT_DEADLINE]
 
 
 def test_a_station_waits_for_samples() -> None:

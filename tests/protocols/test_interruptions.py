@@ -13,7 +13,7 @@ from fedsim.kernel.trip import Abandoned, Lost, Trip
 from fedsim.learning.codecs.float32 import Float32
 from fedsim.learning.objectives.plain import Plain
 from fedsim.protocols.round_trip import round_trip
-from fedsim.protocols.schedules.relay import Relay
+from fedsim.protocols.schedules.relay import Relay, Turns
 from fedsim.protocols.site import RoundGate, Site
 from fedsim.protocols.task import Task
 from fedsim.protocols.world import World
@@ -69,7 +69,7 @@ def test_a_journey_is_abandoned_wherever_it_is(at_s: float, hops: list[Any], wor
 @PLACES
 def test_and_a_group_with_the_journey_of_whoever_has_his_turn(at_s: float, hops: list[Any], work: list[str]) -> None:
     world = world_of(2)
-    group = Relay().relay(world, world.clients, task_of(world), RoundGate())
+    group = Relay().relay(world, world.clients, task_of(world), RoundGate(), Turns())
     interrupted(world, Trip(world.env, group), 17.0 + at_s)
     assert (on_the_air(world), works(world)) == ([("arrived", 1_000.0)] * 2 + hops, ["arrived", *work])
 

@@ -14,9 +14,11 @@ to the cloud pass. Leaves out direct radio between sensors.
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from fedsim.kernel.gather import give_up
+from fedsim.kernel.trace import NOBODY
 from fedsim.kernel.trip import Lost
 from fedsim.learning.rules.update import Update
 from fedsim.network.attachment import Backbone, between
@@ -27,7 +29,15 @@ from fedsim.protocols.task import GLOBAL, Task
 from fedsim.protocols.world import SERVERS, Client, World
 from fedsim.settings import Positive, Settings
 
-__all__ = ["Relay"]
+__all__ = ["Relay", "Turns"]
+
+
+@dataclass(slots=True)
+class Turns:
+    """How far a group has come."""
+
+    closed_by: int = NOBODY
+    """Whom it has waited for last (`fedsim.protocols.world.World.closed_by`); who cannot begin is not waited for."""
 
 
 class Relay(Settings):
@@ -40,9 +50,9 @@ class Relay(Settings):
     """A client is late, and its group goes on without it, so many seconds after it was its turn."""
 
     def relay(
-        self, world: World, members: Sequence[Client], task: Task, gate: RoundGate
+        self, world: World, members: Sequence[Client], task: Task, gate: RoundGate, turns: Turns
     ) -> Generator[Any, Any, Update]:
-        """The group's update, as from its last client.
+        """The group's update, as from its last client; its *turns* are noted.
 
         Raises `fedsim.kernel.trip.Lost` when nobody has trained, when the group is abandoned, when the round is over
         before it is the next one's turn, or when the way home loses the model.
@@ -53,7 +63,7 @@ class Relay(Settings):
             if not gate.open:
                 raise Lost("its round is over")
             home = client is members[-1]
-            update = yield from self._turn(world, client, task, so_far, holder, home=home)
+            update = yield from self._turn(world, client, task, turns, so_far, holder, home=home)
             if update is not None:
                 so_far = update if so_far is None else _joined(so_far, update)
                 holder = client.attachment.backbone
@@ -64,7 +74,7 @@ class Relay(Settings):
         if holder is None or so_far is None or not gate.open:
             raise Lost("no client of the group has trained in time")
         if holder.uplink:
-            yield world.send(SERVERS, holder.uplink, Message(so_far.models, so_far.bytes))
+            yield world.send(SERVERS, holder.uplink, Message(so_far.models, so_far.bytes), of=holder)
         return so_far
 
     def _turn(
@@ -72,6 +82,7 @@ class Relay(Settings):
         world: World,
         client: Client,
         task: Task,
+        turns: Turns,
         so_far: Update | None,
         holder: Backbone | None,
         *,
@@ -90,6 +101,7 @@ class Relay(Settings):
         down = None if holder is None else (*between(holder, place.backbone), place.air_downlink)
         trip = world.start(client, round_trip(world, client, task, down, None if home else (place.air_uplink,)))
         gathered = yield from world.gather([trip], deadline_s=self.turn_s, at=place.backbone)
+        turns.closed_by = world.closed_by(gathered)
         if world.cancel_late:
             give_up(gathered.late, "its turn is over")
         return gathered.arrived[0] if gathered.arrived else None

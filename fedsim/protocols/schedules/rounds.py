@@ -18,7 +18,7 @@ from fedsim.kernel.trip import Trip
 from fedsim.protocols.block import BlockRound
 from fedsim.protocols.cohorts.cohort import Draw, Group
 from fedsim.protocols.finetuning import fine_tune
-from fedsim.protocols.schedules.relay import Relay
+from fedsim.protocols.schedules.relay import Relay, Turns
 from fedsim.protocols.schedules.schedule import Parts, Schedule
 from fedsim.protocols.site import RoundGate, Site
 from fedsim.protocols.task import Task
@@ -95,7 +95,8 @@ class Rounds(Schedule, Relay, RoundsSettings):
     def _sent_out(self, cloud: Site, group: Group, task: Task, gate: RoundGate) -> Trip:
         """A group on its way, or lost at once, as its clients cannot begin."""
         if len(group) > 1:
-            return Trip(cloud.world.env, self.relay(cloud.world, group, task, gate), of=group)
+            turns = Turns()
+            return Trip(cloud.world.env, self.relay(cloud.world, group, task, gate, turns), of=turns)
         return cloud.visit(group[0], task)
 
 
