@@ -18,7 +18,6 @@ import pandas as pd
 from matplotlib import colormaps
 from matplotlib.axes import Axes
 from matplotlib.colors import Normalize
-from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, NullLocator
 
 from fedsim.viz.human import number, scale
@@ -60,7 +59,7 @@ _METRICS = (
 )
 
 
-def sweep_figures(compared: pd.DataFrame, keys: Sequence[str]) -> Iterator[tuple[str, Figure]]:
+def sweep_figures(compared: pd.DataFrame, keys: Sequence[str]) -> Iterator[tuple[str, ShownFigure]]:
     """Name and figure of each metric that any row has, by *keys*: ``lines-accuracy``, ``heatmap-accuracy``.
 
     Lines need a key with several values, a heat map two. At most `MOST_FIGURES` are drawn.
@@ -69,7 +68,7 @@ def sweep_figures(compared: pd.DataFrame, keys: Sequence[str]) -> Iterator[tuple
         yield from islice(_figures(compared[compared["accounting"] == "event"], keys), MOST_FIGURES)
 
 
-def _figures(events: pd.DataFrame, keys: Sequence[str]) -> Iterator[tuple[str, Figure]]:
+def _figures(events: pd.DataFrame, keys: Sequence[str]) -> Iterator[tuple[str, ShownFigure]]:
     varied = [key for key in keys if events[key].nunique() > 1]
     varied.sort(key=lambda key: not _is_numeric(events.loc[:, key]))  # and in their order
     if not varied:
@@ -89,7 +88,7 @@ def _figures(events: pd.DataFrame, keys: Sequence[str]) -> Iterator[tuple[str, F
 # -- lines ------------------------------------------------------------------------------------------------------------
 
 
-def _lines(events: pd.DataFrame, key: str, others: Sequence[str], metric: _Metric, styles: Looks) -> Figure:
+def _lines(events: pd.DataFrame, key: str, others: Sequence[str], metric: _Metric, styles: Looks) -> ShownFigure:
     """A panel for each combination of the *others*: the metric of each protocol over the values of *key*."""
     panels = list(_by(events, others))[:MOST_PANELS]
     columns = min(3, len(panels))
@@ -163,7 +162,7 @@ class _Places:
 # -- heat maps --------------------------------------------------------------------------------------------------------
 
 
-def _heat_map(events: pd.DataFrame, x: str, y: str, metric: _Metric, said: str) -> Figure:
+def _heat_map(events: pd.DataFrame, x: str, y: str, metric: _Metric, said: str) -> ShownFigure:
     """A panel for each protocol: a cell for each value of *x* and *y*, with its mean."""
     protocols = list(dict.fromkeys(events["protocol"]))
     across, down = (_sorted(events[key]) for key in (x, y))

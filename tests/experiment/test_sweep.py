@@ -75,6 +75,14 @@ def test_means_have_the_varied_keys_before_them_as_briefly_as_that_is_clear(swep
     assert (compared["n"] == 2).all()
 
 
+def test_a_figure_is_asked_for_by_its_name(swept: Sweep) -> None:
+    results = results_of(swept(vary={RADIO: RADIOS[:2], "protocols.fedprox.mu": [0.1, 1]}))
+    assert results.plot().get_suptitle() == "Accuracy at the end over fedprox.mu"
+    assert results.plot("heatmap-time").get_suptitle() == "Simulated time"
+    with pytest.raises(UserError, match=r"there is no figure 'heatmap-tim'; did you mean 'heatmap-time'\?"):
+        results.plot("heatmap-tim")
+
+
 def test_a_sweep_can_be_opened_again(swept: Sweep) -> None:
     results = results_of(swept())
     pd.testing.assert_frame_equal(load_sweep(results.folder).table, results.table)

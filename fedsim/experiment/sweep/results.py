@@ -7,10 +7,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from fedsim.errors import UserError
+from fedsim.errors import UserError, nearest
 from fedsim.experiment.at_work import why_busy
 from fedsim.experiment.compare import Budget, compare, run_names
 from fedsim.experiment.results import Results, load_results
@@ -18,6 +19,9 @@ from fedsim.experiment.sweep.folder import POINTS, SweepManifest, read_sweep
 from fedsim.experiment.sweep.variation import column_of
 from fedsim.files import shown
 from fedsim.viz.tables import many
+
+if TYPE_CHECKING:
+    from fedsim.viz.shown_figure import ShownFigure
 
 __all__ = ["SweepResults", "load_sweep", "sweep_table"]
 
@@ -78,6 +82,20 @@ class SweepResults:
             for position, short in enumerate(self.manifest.short_keys)
         }
         return pd.concat([pd.DataFrame(columns, index=compared.index), compared], axis="columns")
+
+    def plot(self, name: str | None = None) -> ShownFigure:
+        """One of the figures that ``fedsim plot`` saves: ``lines-accuracy``, ``heatmap-time``. Without *name*, the first.
+
+        Raises `UserError` when there is none of that name, or no key has several values.
+        """
+        from fedsim.viz.sweep_figures import sweep_figures  # with matplotlib
+
+        figures = dict(sweep_figures(self.compare(), self.manifest.short_keys))
+        if not figures:
+            raise UserError(f"{shown(self.folder)}: no key has several values to draw something over")
+        if name is not None and name not in figures:
+            raise UserError(f"there is no figure {name!r}{nearest(name, figures)} (figures: {', '.join(figures)})")
+        return figures[name or next(iter(figures))]
 
     @property
     def remarks(self) -> list[str]:
