@@ -17,7 +17,7 @@ import numpy as np
 import pandas as pd
 from matplotlib import colormaps
 from matplotlib.axes import Axes
-from matplotlib.colors import Normalize
+from matplotlib.colors import LogNorm, Normalize
 from matplotlib.ticker import FixedLocator, NullLocator
 
 from fedsim.viz.human import number, scale
@@ -169,7 +169,8 @@ def _heat_map(events: pd.DataFrame, x: str, y: str, metric: _Metric, said: str) 
     unit, unit_name = _unit(events, metric)
     means = events[f"{metric.column}_mean"] / unit
     finite = means[np.isfinite(means)]
-    shades = Normalize(finite.min(), finite.max())
+    logarithmic = finite.min() > 0 and finite.max() / finite.min() >= _LOG_RATIO
+    shades = (LogNorm if logarithmic else Normalize)(finite.min(), finite.max())
     columns = min(3, len(protocols))
     rows = -(-len(protocols) // columns)
     width, height = max(2.4, _CELL_INCHES * len(across)), max(1.2, 0.45 * len(down))
@@ -193,7 +194,8 @@ def _heat_map(events: pd.DataFrame, x: str, y: str, metric: _Metric, said: str) 
     figure.suptitle(plain(f"{metric.title}{of_the_others}"), x=0.01, ha="left", fontsize=11, fontweight="bold")
     image = next(ax for ax in grid if ax.images).images[0]
     bar = figure.colorbar(image, ax=list(grid), shrink=0.9)
-    bar.set_label(f"{metric.label}{unit_name}, mean over seeds")
+    scale_name = " (logarithmic)" if logarithmic else ""
+    bar.set_label(f"{metric.label}{unit_name}, mean over seeds{scale_name}")
     return figure
 
 

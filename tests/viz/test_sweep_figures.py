@@ -73,6 +73,14 @@ def test_a_heat_map_has_the_number_of_each_cell() -> None:
     assert figure.axes[1].texts[0].get_text() == "0.0400", "the other protocol"
 
 
+def test_cells_that_lie_far_apart_have_logarithmic_shades() -> None:
+    keys = {"radio.profile": RADIOS, "a.fraction": FRACTIONS}
+    table = compared(keys)
+    table.loc[0, "sim_time_s_mean"] = 0.1
+    labels = [figure.axes[-1].get_ylabel() for figure in drawn(table, keys).values() if "time" in figure.get_suptitle()]
+    assert "simulated time, min, mean over seeds (logarithmic)" in labels
+
+
 def test_what_is_not_known_is_a_dash() -> None:
     keys = {"radio.profile": RADIOS[:2], "a.fraction": FRACTIONS[:2]}
     table = compared(keys)

@@ -84,7 +84,7 @@ class SweepResults:
         return pd.concat([pd.DataFrame(columns, index=compared.index), compared], axis="columns")
 
     def plot(self, name: str | None = None) -> ShownFigure:
-        """One of the figures that ``fedsim plot`` saves: ``lines-accuracy``, ``heatmap-time``. Without *name*, the first.
+        """One of the figures that ``fedsim plot`` saves, such as ``heatmap-time``. Without *name*, the first.
 
         Raises `UserError` when there is none of that name, or no key has several values.
         """
