@@ -10,7 +10,7 @@ from decimal import ROUND_CEILING, Context
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fedsim.cli.arguments import Commands, add_run_folders
+from fedsim.cli.arguments import Commands, add_run_folders, place
 from fedsim.errors import nearest
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def add_to(commands: Commands) -> None:
     parser.add_argument(
         "--csv",
         metavar="FILE",
-        type=Path,
+        type=place,
         help="Write the same numbers as --format csv to this file, whatever is printed. Only an older comparison is "
         "replaced, and nothing goes into a run folder.",
     )
