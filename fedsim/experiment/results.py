@@ -34,13 +34,17 @@ from fedsim.files import read_own_file
 from fedsim.learning.operations.evaluate import MOST_CLASSES_COUNTED
 from fedsim.learning.store_folder import WEIGHTS
 from fedsim.learning.stored_values import Damaged, check_tensors
-from fedsim.scenario.scalars import printable
+from fedsim.scenario.scalars import message_line, printable
 
 if TYPE_CHECKING:
     from fedsim.models.torch_module import Module
     from fedsim.viz.shown_figure import ShownFigure
 
 __all__ = ["NoRun", "Results", "load_results"]
+
+
+TIMES = ("critical_path.csv", "critical_pieces.parquet", "stragglers.csv", "link_loads.csv")
+"""Tables that say where the time went: a run has all of them, or is of a version that wrote none."""
 
 
 class NoRun(UserError):
@@ -111,6 +115,11 @@ class Results:
     def _times(self, name: str, columns: Columns) -> pd.DataFrame:
         """A table that says where the time of the runs went."""
         path = self.folder / name
+        if not any(os.path.lexists(self.folder / table) for table in TIMES):
+            version = self.manifest.get("fedsim")
+            made = f"by fedsim {printable(version)}, " if isinstance(version, str) else "by "
+            problem = f"was made {made}a version that did not write {name}"
+            raise UserError(message_line(f"the run in {self.folder} {problem}; {AGAIN}"))
         return check_runs(read_table(path, columns), self.summary, path)
 
     @cached_property
@@ -275,6 +284,9 @@ def load_results(folder: Path | str) -> Results:
     if not os.path.lexists(path):
         if all(os.path.lexists(folder / name) for name in ("rounds.parquet", "summary.csv")):
             raise UserError(f"{shown} has lost its manifest.json; {AGAIN}")
+        if os.path.lexists(folder / "sweep.json"):
+            points = printable(str(folder / "points"))
+            raise NoRun(f"{shown} is the folder of a sweep; give one of its points, {points}/KEY")
         raise NoRun(f"{shown} is no run folder: it has no manifest.json")
     results = Results(folder)
     if results.manifest["status"] != "finished":

@@ -193,6 +193,17 @@ def test_a_folder_that_has_lost_a_table_says_which(tmp_path: Path, capsys: pytes
     assert len(load_results(results.folder).stragglers) == 2
 
 
+def test_a_run_of_an_older_version_has_lost_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    results = run(scenario(), out=tmp_path / "run")
+    for name in ("critical_path.csv", "critical_pieces.parquet", "stragglers.csv", "link_loads.csv"):
+        (results.folder / name).unlink()
+    version = results.manifest["fedsim"]
+    assert main(["explain", str(results.folder)]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"fedsim: the run in {results.folder} was made by fedsim {version}, a version that did not ")
+    assert "write critical_path.csv; run the scenario again" in said and said.count("\n") == 1
+
+
 def test_plot_draws_them(results: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["plot", str(results.folder), "--out", str(tmp_path), "--format", "svg"]) == 0
     names = {Path(line).name for line in capsys.readouterr().out.splitlines()}
