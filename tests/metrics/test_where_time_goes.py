@@ -48,6 +48,16 @@ def test_loads_over_time_have_the_totals_of_the_table_of_links(changes: dict[str
     assert (others <= least + 1e-9).all(), "it has the busiest"
 
 
+def test_a_part_of_the_time_is_exact_in_a_serial_cell_and_may_pass_1_in_a_fair_one() -> None:
+    peaks = {}
+    for discipline in ("serial", "fair"):
+        cell = {"network.cell.discipline": {"name": discipline}, "topology.devices": 10, "stop.rounds": 5}
+        table = loads(simulated(cell))
+        assert table.groupby(["link", "direction"])["utilisation"].mean().max() <= 1.0 + 1e-9
+        peaks[discipline] = table["utilisation"].max()
+    assert peaks["serial"] == pytest.approx(1.0) and peaks["fair"] > 1.1
+
+
 @given(
     spans=st.lists(st.tuples(st.floats(0, 100), st.floats(0, 100), st.floats(0, 1)), min_size=1, max_size=20),
 )
