@@ -19,6 +19,7 @@ from fedsim.errors import UserError, nearest, some
 
 __all__ = [
     "beside",
+    "is_inside",
     "no_text",
     "open_file",
     "open_text_file",
@@ -152,6 +153,11 @@ def beside(document: object, path: str) -> Path:
         return found.parent.resolve() / found.name
     except (OSError, RuntimeError, ValueError) as error:  # links in a circle, a null character
         raise ValueError(f"{path!r} cannot be looked up ({error})") from error
+
+
+def is_inside(path: Path, folder: Path) -> bool:
+    """Whether *path* leads to something in *folder*, however deep, and not to the folder itself."""
+    return Path(os.path.realpath(folder)) in Path(os.path.realpath(path)).parents
 
 
 def shown(path: Path) -> str:

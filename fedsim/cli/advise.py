@@ -6,10 +6,9 @@ import argparse
 import shlex
 import sys
 import textwrap
-from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fedsim.cli.arguments import Commands, add_overrides, add_pool, add_scenario, add_training, whole_numbers
+from fedsim.cli.arguments import Commands, add_overrides, add_pool, add_scenario, add_training, place, whole_numbers
 from fedsim.cli.compare import accuracy, budget
 from fedsim.errors import UserError
 
@@ -63,7 +62,7 @@ def add_to(commands: Commands) -> None:
     parser.add_argument(
         "--out",
         metavar="DIR",
-        type=Path,
+        type=place,
         help="The search's folder; without it, runs/, the scenario's name and -advice.",
     )
     add_overrides(parser)

@@ -16,6 +16,7 @@ __all__ = [
     "add_scenario",
     "add_training",
     "at_least_one",
+    "place",
     "reason",
     "whole_numbers",
     "words",
@@ -96,7 +97,7 @@ def add_training(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--store",
         metavar="DIR",
-        type=Path,
+        type=place,
         help="Where learned values are kept; without it, in the folder of the run, sweep or search.",
     )
     parser.add_argument(
@@ -123,6 +124,17 @@ def add_pool(parser: argparse.ArgumentParser) -> None:
         help="Runs at the same time; without it one for each core, on torch device cuda one, and on a cluster as many "
         "as it has room for.",
     )
+
+
+def place(text: str) -> Path:
+    """The path of a folder or a file that is to be written.
+
+    >>> place("runs/plant").name
+    'plant'
+    """
+    if not text:
+        raise argparse.ArgumentTypeError("the path must not be empty")
+    return Path(text)
 
 
 def words(text: str) -> list[str]:

@@ -10,8 +10,8 @@ from decimal import ROUND_CEILING, Context
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from fedsim.cli.arguments import Commands, add_run_folders
-from fedsim.errors import UserError, nearest
+from fedsim.cli.arguments import Commands, add_run_folders, place
+from fedsim.errors import nearest
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -65,14 +65,15 @@ def add_to(commands: Commands) -> None:
     parser.add_argument(
         "--csv",
         metavar="FILE",
-        type=Path,
-        help="Write the same numbers as --format csv to this file, whatever is printed.",
+        type=place,
+        help="Write the same numbers as --format csv to this file, whatever is printed. Only an older comparison is "
+        "replaced, and nothing goes into a run folder.",
     )
     parser.set_defaults(execute=_execute)
 
 
 def _execute(arguments: argparse.Namespace) -> int:
-    from fedsim.cli.tables import as_csv, show_comparison
+    from fedsim.cli.tables import show_comparison
     from fedsim.experiment.compare import compare
     from fedsim.experiment.several_results import load_finished
     from fedsim.experiment.sweep.folder import is_sweep
@@ -88,14 +89,13 @@ def _execute(arguments: argparse.Namespace) -> int:
         sys.stderr.write(f"Remark: passed over: {problem}\n")
     for remark in _remarks(results, numbers, at, target):
         sys.stderr.write(f"Remark: {remark}\n")
-    if path is not None:
-        path.write_text(as_csv(numbers), encoding="utf-8", newline="")
+    _write_csv(numbers, path)
     return 0
 
 
 def _compare_points(arguments: argparse.Namespace) -> int:
     """The points of a sweep."""
-    from fedsim.cli.tables import as_csv, show_sweep
+    from fedsim.cli.tables import show_sweep
     from fedsim.experiment.sweep.results import load_sweep
 
     results, path = load_sweep(arguments.folders[0]), _csv_file(arguments)
@@ -104,19 +104,26 @@ def _compare_points(arguments: argparse.Namespace) -> int:
     numbers = results.compare(at=at, target=target)
     for remark in [*results.remarks, *_remarks([result for _, result in results.points], numbers, at, target)]:
         sys.stderr.write(f"Remark: {remark}\n")
-    if path is not None:
-        path.write_text(as_csv(numbers), encoding="utf-8", newline="")
+    _write_csv(numbers, path)
     return 0
 
 
 def _csv_file(arguments: argparse.Namespace) -> Path | None:
     """Where the numbers are to be written. Raises `UserError` where that cannot be."""
-    from fedsim.scenario.scalars import printable
+    from fedsim.cli.comparison_file import check_place
 
     path: Path | None = arguments.csv
-    if path is not None and (problem := _why_no_file(path)):
-        raise UserError(f"--csv: cannot write {printable(str(path))}: {problem}")
+    if path is not None:
+        check_place(path)
     return path
+
+
+def _write_csv(numbers: pd.DataFrame, path: Path | None) -> None:
+    from fedsim.cli.tables import as_csv
+    from fedsim.files import write_atomically
+
+    if path is not None:
+        write_atomically(path, as_csv(numbers).encode())
 
 
 def _remarks(
@@ -188,12 +195,3 @@ def _positive(text: str) -> float:
     except ValueError:
         return 0.0
     return number if 0 < number < math.inf else 0.0
-
-
-def _why_no_file(path: Path) -> str | None:
-    """Why nothing can be written to *path*, as far as that can be known before."""
-    from fedsim.files import why_no_folder
-
-    if path.is_dir():
-        return "it is a folder"
-    return why_no_folder(path.parent) or (None if path.parent.is_dir() else "there is no such folder")

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from fedsim.cli.arguments import MOST_NODES, Commands, add_limits, add_overrides, add_scenario, at_least_one
+from fedsim.cli.arguments import MOST_NODES, Commands, add_limits, add_overrides, add_scenario, at_least_one, place
 from fedsim.errors import UserError
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def add_to(commands: Commands) -> None:
     add_overrides(parser)
     add_limits(parser)
     parser.add_argument(
-        "--out", metavar="DIR", type=Path, help="Write the same numbers, as describe.json, and figures to this folder."
+        "--out", metavar="DIR", type=place, help="Write the same numbers, as describe.json, and figures to this folder."
     )
     parser.add_argument(
         "--link",

@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from fedsim.cli.arguments import Commands, add_overrides, add_scenario
+from fedsim.cli.arguments import Commands, add_overrides, add_scenario, place
 from fedsim.errors import UserError
 
 __all__ = ["add_to"]
@@ -27,7 +27,7 @@ def add_to(commands: Commands) -> None:
     parser.add_argument(
         "--out",
         metavar="FILE",
-        type=Path,
+        type=place,
         help="The picture, a .png, .svg or .pdf; without it, the scenario's name and -topology.png.",
     )
     parser.add_argument(

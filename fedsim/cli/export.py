@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import argparse
 import sys
-from pathlib import Path
 
-from fedsim.cli.arguments import Commands, add_run_folders
+from fedsim.cli.arguments import Commands, add_run_folders, place
 
 __all__ = ["add_to"]
 
@@ -26,7 +25,7 @@ def add_to(commands: Commands) -> None:
     parser.add_argument(
         "--out",
         metavar="DIR",
-        type=Path,
+        type=place,
         help="The folder for the export, as a whole: an export that is there is replaced, anything else is refused. "
         "Without it, exports/TOOL in the run folder. Needed for several run folders.",
     )

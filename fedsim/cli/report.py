@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from fedsim.cli.arguments import Commands, add_run_folders
+from fedsim.cli.arguments import Commands, add_run_folders, place
 from fedsim.errors import UserError
 
 __all__ = ["add_to"]
@@ -26,7 +26,7 @@ def add_to(commands: Commands) -> None:
     parser.add_argument(
         "--out",
         metavar="FILE",
-        type=Path,
+        type=place,
         help="The page, a .html; without it, report.html in the run folder. Needed for several run folders.",
     )
     parser.set_defaults(execute=_execute)

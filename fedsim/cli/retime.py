@@ -7,7 +7,7 @@ import shlex
 import sys
 from pathlib import Path
 
-from fedsim.cli.arguments import Commands, add_overrides
+from fedsim.cli.arguments import Commands, add_overrides, place
 
 __all__ = ["add_to"]
 
@@ -26,7 +26,7 @@ def add_to(commands: Commands) -> None:
     parser.add_argument(
         "--out",
         metavar="DIR",
-        type=Path,
+        type=place,
         help="The new run folder; without it, runs/ and the scenario's name with -retimed behind it.",
     )
     add_overrides(parser)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fedsim.cli.arguments import (
@@ -13,6 +12,7 @@ from fedsim.cli.arguments import (
     add_overrides,
     add_scenario,
     add_training,
+    place,
     reason,
     whole_numbers,
 )
@@ -36,7 +36,7 @@ def add_to(commands: Commands) -> None:
     )
     add_scenario(parser)
     parser.add_argument(
-        "--out", metavar="DIR", type=Path, help="The run folder; without it, runs/ and the scenario's name."
+        "--out", metavar="DIR", type=place, help="The run folder; without it, runs/ and the scenario's name."
     )
     add_overrides(parser)
     parser.add_argument(

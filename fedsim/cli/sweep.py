@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import shlex
 import sys
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from fedsim.cli.arguments import (
@@ -14,6 +13,7 @@ from fedsim.cli.arguments import (
     add_pool,
     add_scenario,
     add_training,
+    place,
     whole_numbers,
 )
 
@@ -44,7 +44,7 @@ def add_to(commands: Commands) -> None:
         "combined. Without it, the scenario's section sweep says what is varied.",
     )
     parser.add_argument(
-        "--out", metavar="DIR", type=Path, help="The sweep's folder; without it, runs/, the scenario's name and -sweep."
+        "--out", metavar="DIR", type=place, help="The folder; without it, runs/, the scenario's name and -sweep."
     )
     add_overrides(parser)
     parser.add_argument(

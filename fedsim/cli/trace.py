@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from fedsim.cli.arguments import Commands
+from fedsim.cli.arguments import Commands, place
 from fedsim.errors import UserError
 
 __all__ = ["add_to"]
@@ -26,7 +26,7 @@ def add_to(commands: Commands) -> None:
     parser.add_argument("folder", metavar="RUN_DIR", type=Path, help="The folder of a finished run.")
     parser.add_argument("--only", metavar="PROTOCOL", help="Only this protocol of the run, by its name in the results.")
     parser.add_argument(
-        "--out", metavar="DIR", type=Path, help="The folder for the files; without it, traces/ in the run folder."
+        "--out", metavar="DIR", type=place, help="The folder for the files; without it, traces/ in the run folder."
     )
     parser.set_defaults(execute=_execute)
 

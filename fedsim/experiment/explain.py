@@ -74,7 +74,8 @@ def busiest_links(results: Sequence[Results], most: int) -> pd.DataFrame:
     """So many rows for each run and protocol, at *most*: links and directions of the highest utilisation.
 
     ``utilisation`` and ``mean_queue`` are means over the whole simulated time and over seeds; ``peak`` is the highest
-    utilisation in any of the equal parts of the time that ``link_loads.csv`` has, of any seed.
+    utilisation in any of the equal parts of the time that ``link_loads.csv`` has, of any seed, and may be above 1 there
+    (`fedsim.metrics.link_loads`).
     """
     tables = []
     for name, result in zip(run_names(results), results, strict=True):

@@ -27,7 +27,7 @@ from fedsim.metrics.chosen import chosen_columns
 from fedsim.scenario.scalars import message_line, printable, show, show_text
 from fedsim.settings import NonNegative
 
-__all__ = ["AGAIN", "read_manifest", "read_table"]
+__all__ = ["AGAIN", "check_runs", "no_table", "read_manifest", "read_table"]
 
 AGAIN = "run the scenario again, into another folder"
 """The way out where something is lost."""
@@ -141,9 +141,23 @@ def read_table(path: Path, columns: Columns) -> pd.DataFrame:
             table = _READERS[path.suffix](file)
         _check(table, columns)
     except (OSError, ValueError, pa.ArrowException) as error:
-        reason = show_text(" ".join(str(error).split()))
-        raise UserError(message_line(f"{path} is no table of a run ({reason}); {AGAIN}")) from None
+        raise no_table(path, show_text(" ".join(str(error).split()))) from None
     return table
+
+
+def check_runs(table: pd.DataFrame, summary: pd.DataFrame, path: Path) -> pd.DataFrame:
+    """The *table* of the file *path*. Raises `UserError` when it is of a protocol or a seed that *summary* has not."""
+    protocols, runs = set(summary["protocol"]), set(zip(summary["protocol"], summary["seed"], strict=True))
+    for protocol, seed in table[["protocol", "seed"]].drop_duplicates().itertuples(index=False):
+        if (protocol, seed) not in runs:
+            name = f"protocol={show(protocol)}"
+            raise no_table(path, f"{name}, seed={seed}" if protocol in protocols else name)
+    return table
+
+
+def no_table(path: Path, reason: str) -> UserError:
+    """What to say of the file *path* for this *reason*."""
+    return UserError(message_line(f"{path} is no table of a run ({reason}); {AGAIN}"))
 
 
 def _read_parquet(file: BinaryIO) -> pd.DataFrame:
@@ -187,6 +201,8 @@ def _check(table: pd.DataFrame, columns: Columns) -> None:
         _check_numbers(column, table[column].dropna(), finite=column not in infinite)
     if columns.complete:
         _check_complete(table, columns.complete)
+    if columns.key and table.duplicated(["protocol", "seed", *columns.key]).any():
+        raise ValueError("rows stand twice")
 
 
 def _check_text(column: str, values: Iterable[object], choices: tuple[str, ...] | None) -> None:

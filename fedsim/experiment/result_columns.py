@@ -44,6 +44,8 @@ class Columns:
     """Always; a run in which no round ended has none in some tables."""
     complete: tuple[str, ...] = ()
     """Columns of which each combination of values has one row for each protocol and seed."""
+    key: tuple[str, ...] = ()
+    """Columns that say, with protocol and seed, which row it is: no two rows have the same."""
 
 
 _COSTS = ("sim_time_s", "uplink_bytes", "downlink_bytes", "transfer_bytes", "network_bytes", "energy_j")
@@ -56,6 +58,7 @@ ROUNDS = Columns(
     infinite=("loss",),
     optional=("participants", "backbone_bytes"),
     chosen=True,
+    key=("round",),
 )
 SUMMARY = Columns(
     text=("protocol", "accounting"),
@@ -66,6 +69,7 @@ SUMMARY = Columns(
     chosen=True,
     choices={"accounting": ("event", "formula")},
     has_rows=True,
+    key=("accounting",),
 )
 LINKS = Columns(
     text=("protocol", "link", "direction"),
@@ -95,6 +99,7 @@ CRITICAL_PATH = Columns(
     text=("protocol",),
     whole=("seed", "round"),
     numbers=("start_s", "end_s", *(f"{part}_s" for part in PARTS)),
+    key=("round",),
 )
 CRITICAL_PIECES = Columns(
     text=("protocol", "part"),
@@ -106,6 +111,7 @@ STRAGGLERS = Columns(
     text=("protocol", "client"),
     whole=("seed", "client_index", "rounds", "closed"),
     numbers=("critical_s",),
+    key=("client_index",),
 )
 LINK_LOADS = Columns(
     text=("protocol", "link", "direction"),

@@ -13,7 +13,7 @@ import pandas as pd
 
 from fedsim.errors import UserError, nearest
 from fedsim.experiment.at_work import why_busy
-from fedsim.experiment.read_results import AGAIN, read_manifest, read_table
+from fedsim.experiment.read_results import AGAIN, check_runs, no_table, read_manifest, read_table
 from fedsim.experiment.result_columns import (
     CONFUSION,
     CRITICAL_PATH,
@@ -26,6 +26,7 @@ from fedsim.experiment.result_columns import (
     STRAGGLERS,
     SUMMARY,
     TRANSFERS,
+    Columns,
 )
 from fedsim.experiment.shown_results import as_html, as_text
 from fedsim.experiment.trained_model import model_of_client, trained_model
@@ -33,13 +34,17 @@ from fedsim.files import read_own_file
 from fedsim.learning.operations.evaluate import MOST_CLASSES_COUNTED
 from fedsim.learning.store_folder import WEIGHTS
 from fedsim.learning.stored_values import Damaged, check_tensors
-from fedsim.scenario.scalars import printable
+from fedsim.scenario.scalars import message_line, printable
 
 if TYPE_CHECKING:
     from fedsim.models.torch_module import Module
     from fedsim.viz.shown_figure import ShownFigure
 
 __all__ = ["NoRun", "Results", "load_results"]
+
+
+TIMES = ("critical_path.csv", "critical_pieces.parquet", "stragglers.csv", "link_loads.csv")
+"""Tables that say where the time went: a run has all of them, or is of a version that wrote none."""
 
 
 class NoRun(UserError):
@@ -90,22 +95,32 @@ class Results:
 
         From ``start_s`` to ``end_s`` of the round the parts add up.
         """
-        return read_table(self.folder / "critical_path.csv", CRITICAL_PATH)
+        return self._times("critical_path.csv", CRITICAL_PATH)
 
     @cached_property
     def critical_pieces(self) -> pd.DataFrame:
         """A row for each piece of each critical path: its part, when, whose and on which link; both may be empty."""
-        return read_table(self.folder / "critical_pieces.parquet", CRITICAL_PIECES)
+        return self._times("critical_pieces.parquet", CRITICAL_PIECES)
 
     @cached_property
     def stragglers(self) -> pd.DataFrame:
         """A row for each protocol, seed and client, the worst first: rounds that it closed, and its lateness."""
-        return read_table(self.folder / "stragglers.csv", STRAGGLERS)
+        return self._times("stragglers.csv", STRAGGLERS)
 
     @cached_property
     def link_loads(self) -> pd.DataFrame:
         """Utilisation and mean queue of the busiest links over time: a row for each part of the simulated time."""
-        return read_table(self.folder / "link_loads.csv", LINK_LOADS)
+        return self._times("link_loads.csv", LINK_LOADS)
+
+    def _times(self, name: str, columns: Columns) -> pd.DataFrame:
+        """A table that says where the time of the runs went."""
+        path = self.folder / name
+        if not any(os.path.lexists(self.folder / table) for table in TIMES):
+            version = self.manifest.get("fedsim")
+            made = f"by fedsim {printable(version)}, " if isinstance(version, str) else "by "
+            problem = f"was made {made}a version that did not write {name}"
+            raise UserError(message_line(f"the run in {self.folder} {problem}; {AGAIN}"))
+        return check_runs(read_table(path, columns), self.summary, path)
 
     @cached_property
     def groups(self) -> pd.DataFrame:
@@ -252,7 +267,7 @@ def _check_device_classes(table: pd.DataFrame, rounds: pd.DataFrame, path: Path)
     matched = table[[*each, "device_class"]].merge(expected)
     if not len(table) == len(expected) == len(matched) or table.empty != rounds.empty or (table["clients"] < 1).any():
         problem = "not each round of rounds.parquet has one row for each class, with at least one client"
-        raise UserError(f"{printable(str(path))} is no table of a run ({problem}); {AGAIN}")
+        raise no_table(path, problem)
 
 
 def load_results(folder: Path | str) -> Results:
@@ -269,6 +284,9 @@ def load_results(folder: Path | str) -> Results:
     if not os.path.lexists(path):
         if all(os.path.lexists(folder / name) for name in ("rounds.parquet", "summary.csv")):
             raise UserError(f"{shown} has lost its manifest.json; {AGAIN}")
+        if os.path.lexists(folder / "sweep.json"):
+            points = printable(str(folder / "points"))
+            raise NoRun(f"{shown} is the folder of a sweep; give one of its points, {points}/KEY")
         raise NoRun(f"{shown} is no run folder: it has no manifest.json")
     results = Results(folder)
     if results.manifest["status"] != "finished":

@@ -33,6 +33,7 @@ from fedsim.experiment.run_folder import RunFolder
 from fedsim.experiment.telling import tell_of, warn_of
 from fedsim.experiment.validate import validate
 from fedsim.experiment.why_not_retimed import Refusals, why_not_at_all
+from fedsim.files import is_inside, shown
 from fedsim.learning.graph import Graph, Handle
 from fedsim.learning.learner import Learner
 from fedsim.learning.read_only_store import ReadOnlyStore
@@ -75,6 +76,10 @@ def retime(
     original = load_results(run.folder if isinstance(run, Results) else run)
     scenario = _named(load(original.folder / "scenario.yaml", overrides=overrides), overrides)
     path = Path("runs") / scenario.name if out is None else Path(out)
+    place = Path(os.path.realpath(original.folder / original.manifest.get("store", "store")))
+    if is_inside(path, original.folder) or is_inside(path / "manifest.json", place):
+        problem = f"{shown(path)} is inside the run {shown(original.folder)}, or its store"
+        raise UserError(f"{problem}; choose another folder with --out")
     folder = RunFolder(path, scenario, resume=True)
     if folder.finished:
         return Results(path)
@@ -82,7 +87,6 @@ def retime(
     if why := why_not_at_all(original, scenario, overrides, path):
         raise UserError(why)
     remarks: list[str] = []
-    place = Path(os.path.realpath(original.folder / original.manifest.get("store", "store")))
     store = ReadOnlyStore(place, trainer_of(original.manifest).get("run", NO_RUN), remarks.append)
     with set_aside():
         materials = validate(scenario, lambda first, _: remarks.extend(remarks_before(scenario, first)))

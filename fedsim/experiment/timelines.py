@@ -17,8 +17,10 @@ from typing import Any
 from fedsim.errors import UserError, nearest
 from fedsim.experiment.results import Results
 from fedsim.experiment.simulate import join, simulate
+from fedsim.files import own_file_opener, shown, why_not_own_file
 from fedsim.learning.learner import NoLearner
 from fedsim.metrics.timeline import write_timeline
+from fedsim.metrics.timeline_packets import MARK
 from fedsim.protocols.protocol import Protocol
 from fedsim.protocols.run_loop import NobodyLeft, Round
 from fedsim.protocols.world import World
@@ -30,28 +32,40 @@ from fedsim.scenario.schema import Scenario
 __all__ = ["simulated_again", "write_timelines"]
 
 ENDING = ".pftrace"
+_HEAD_BYTES = 2_000
+"""From the beginning of a timeline to the end of its mark, at most."""
 
 
 def write_timelines(results: Results, folder: Path, *, only: str | None = None) -> Iterator[Path]:
     """Write a timeline of each protocol and seed of *results* into *folder*; yields the path of each when it is there.
 
-    Of the protocol *only*, where that is given. The code that the run's scenario names is run, and its data are read.
-    Raises `UserError` when there is no such protocol, when the library perfetto is not installed, and when a run cannot
-    be simulated again.
+    Of the protocol *only*, where that is given. An older timeline is replaced. The code that the run's scenario names
+    is run, and its data are read. Raises `UserError` when there is no such protocol, when *folder* is the run folder
+    itself or has another file in the place of a timeline, when the library perfetto is not installed, and when a run
+    cannot be simulated again.
     """
     names = [row["protocol"] for row in results.manifest["runs"]]
     if only is not None and only not in names:
         known = ", ".join(dict.fromkeys(names))
         raise UserError(f"--only: the run has no protocol {printable(only)!r}{nearest(only, names)} (its own: {known})")
     files = _file_names(list(dict.fromkeys(names)))
+
+    def place_of(row: dict[str, Any]) -> Path:
+        return folder / f"{files[row['protocol']]}-seed-{row['seed']}{ENDING}"
+
+    if os.path.realpath(folder) == os.path.realpath(results.folder):
+        raise UserError(f"--out: {shown(folder)} is the run folder itself; choose another folder for timelines")
+    for row in results.manifest["runs"]:
+        if only is None or row["protocol"] == only:
+            _check_place(place_of(row))
     for row, world in simulated_again(results, only=only):
-        path = folder / f"{files[row['protocol']]}-seed-{row['seed']}{ENDING}"
+        path = place_of(row)
         title = f"{results.name}: {row['protocol']}, seed {row['seed']}"
         clients = [client.name for client in world.clients]
         folder.mkdir(parents=True, exist_ok=True)
         scratch = folder / f".{path.name}.{os.getpid()}.tmp"
         try:
-            with scratch.open("wb") as file:
+            with open(scratch, "wb", opener=own_file_opener) as file:
                 network = world.network
                 end_s = float(world.env.now)
                 write_timeline(
@@ -61,6 +75,16 @@ def write_timelines(results: Results, folder: Path, *, only: str | None = None) 
         finally:
             scratch.unlink(missing_ok=True)
         yield path
+
+
+def _check_place(path: Path) -> None:
+    """Raise `UserError` unless what is at *path* is nothing, or a timeline."""
+    problem = why_not_own_file(path)
+    if problem is None and path.exists():
+        with open(path, "rb", opener=own_file_opener) as file:
+            problem = None if MARK.encode() in file.read(_HEAD_BYTES) else "there, and is no timeline of fedsim"
+    if problem:
+        raise UserError(f"{shown(path)} is {problem}; choose another folder with --out")
 
 
 def simulated_again(results: Results, *, only: str | None = None) -> Iterator[tuple[dict[str, Any], World]]:
@@ -75,18 +99,18 @@ def simulated_again(results: Results, *, only: str | None = None) -> Iterator[tu
         if only is not None and row["protocol"] != only:
             continue
         protocol = protocols.get(row["protocol"])
-        shown = f"{printable(row['protocol'])} on seed {row['seed']} in {printable(str(results.folder))}"
+        run = f"{printable(row['protocol'])} on seed {row['seed']} in {printable(str(results.folder))}"
         if protocol is None:
-            raise UserError(f"{shown}: its scenario.yaml has no such protocol")
+            raise UserError(f"{run}: its scenario.yaml has no such protocol")
         if protocol.needs_learning:
             why = "its clock depends on what was learned"
-            raise UserError(f"{shown} cannot be simulated again without training: {why}; choose others with --only")
+            raise UserError(f"{run} cannot be simulated again without training: {why}; choose others with --only")
         if materials is None or materials.seed != row["seed"]:
             materials = gather_materials(scenario, row["seed"])
         world = _again(scenario, protocol, materials, row)
         if world.trace.digest() != row.get("trace_hash"):
             why = "the version of fedsim, the data or the code that the scenario names have changed since"
-            raise UserError(f"{shown} comes out differently when it is simulated again: {why}")
+            raise UserError(f"{run} comes out differently when it is simulated again: {why}")
         yield row, world
         del world
         gc.collect()  # it is full of cycles

@@ -29,7 +29,9 @@ def link_loads_table(
 
     ``utilisation`` and ``mean_queue`` are those of `fedsim.metrics.tables.links_table` from ``start_s`` to ``end_s``,
     so their means over all parts are the numbers there. The airtime of a message is spread evenly over the time from
-    when it is first given the channel until it is received. There are no rows when nothing took time.
+    when it is first given the channel until it is received, as a trace has no more than its sum: where it was really
+    used earlier, another part of the time gets it, and may come to more than 1. There are no rows when nothing took
+    time.
     """
     unfinished = unfinished_hops(trace, in_flight)
 

@@ -7,11 +7,13 @@ from typing import Any
 
 from fedsim.errors import UserError
 
-__all__ = ["Packets"]
+__all__ = ["MARK", "Packets"]
 
 SEQUENCE = 1
 """All packets are of one, whose interned names are valid to the end."""
 PACKETS_AT_ONCE = 20_000
+MARK = "a timeline by fedsim trace"
+"""The description of the first track, by which a file is known again."""
 
 
 class Packets:
@@ -35,6 +37,8 @@ class Packets:
         self._tracks += 1
         descriptor = self._packet().track_descriptor
         descriptor.uuid, descriptor.name = self._tracks, name
+        if self._tracks == 1:
+            descriptor.description = MARK
         if parent:
             descriptor.parent_uuid = parent
         if counts is not None:

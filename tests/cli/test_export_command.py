@@ -113,6 +113,21 @@ def test_a_place_that_is_not_an_exports(finished: Refusals) -> None:
     finished.check(*export("runs/plant", "--out", "runs/plant"), message=message)
 
 
+def test_a_place_inside_a_run_or_around_the_reader(finished: Refusals, monkeypatch: pytest.MonkeyPatch) -> None:
+    finished_run(finished.folder / "runs/other", name="other")
+    way_out = "choose another folder with --out, or one in runs/plant/exports"
+    for place in ("runs/plant/tables", "runs/other/../plant/exports", "runs/plant/store/tables"):
+        message = f"{place} is inside the run runs/plant; {way_out}"
+        finished.check(*export("runs/other", "runs/plant", "--out", place), message=message)
+    assert main(export("runs/plant", "--out", "runs/plant/exports/mine")) == 0
+    run = finished.folder / "runs/plant"
+    (finished.folder / "empty/inner").mkdir(parents=True)
+    monkeypatch.chdir(finished.folder / "empty/inner")
+    for place in (".", "..", "../inner"):
+        message = f"{place} is the folder in which you are, and an export replaces a folder; ..."
+        finished.check(*export(str(run), "--out", place), message=message)
+
+
 def test_a_tracking_server_is_for_mlflow_and_instead_of_a_folder(finished: Refusals) -> None:
     server = ("--tracking-uri", "http://127.0.0.1:1")
     message = "a tracking server is for mlflow, and not for parquet; leave --tracking-uri out"

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from refusals import Refusals, lay_out
 from tiny_results import rounds_of, write_results
 
 from fedsim.cli import main
@@ -105,3 +106,10 @@ def test_figures_go_to_the_run_that_is_left(runs: Path, capsys: Capture) -> None
     assert main(["plot", "runs/a.txt", "runs/b"]) == 0
     assert "runs/b/figures/overview.png" in capsys.readouterr().out
     assert (runs / "b/figures/overview.png").exists()
+
+
+@pytest.mark.parametrize("words", ["report", "export --to parquet", "explain", "trace", "retime"])
+def test_a_sweep_is_not_one_run(words: str, refused: Refusals) -> None:
+    lay_out({"runs/study/sweep.json": "{}"}, refused.folder)
+    message = "runs/study is the folder of a sweep; give one of its points, runs/study/points/KEY"
+    refused.check(*words.split(), "runs/study", message=message)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import shlex
 import shutil
 from pathlib import Path
@@ -104,3 +105,18 @@ def test_what_is_no_run_is_refused(plant: str, refused: Refusals) -> None:
         message="my plant holds the run of a different scenario (name is 'plant' there and 'plant-retimed' here); "
         "choose another folder with --out",
     )
+
+
+@pytest.mark.parametrize("place", ["my plant/slow", "my plant/store", "my plant/store/slow", "runs/../my plant/a/b"])
+def test_nothing_goes_into_the_run_itself(place: str, plant: str, refused: Refusals) -> None:
+    message = f"{place} is inside the run my plant, or its store; choose another folder with --out"
+    refused.check("retime", plant, *SLOWER, "--out", place, message=message)
+
+
+def test_nothing_goes_into_a_store_that_lies_elsewhere(plant: str, refused: Refusals) -> None:
+    shutil.move("my plant/store", "values")
+    manifest = Path(plant, "manifest.json")
+    manifest.write_text(json.dumps({**json.loads(manifest.read_text()), "store": "../values"}))
+    for place in ("values", "values/slow"):
+        message = f"{place} is inside the run my plant, or its store; choose another folder with --out"
+        refused.check("retime", plant, *SLOWER, "--out", place, message=message)

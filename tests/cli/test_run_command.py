@@ -226,6 +226,32 @@ def test_a_csv_that_cannot_be_written_is_wrong_input(tmp_path: Path, capsys: Cap
     assert "--csv: cannot write" in capsys.readouterr().err
 
 
+def test_a_comparison_replaces_a_comparison_and_no_other_file(tmp_path: Path, capsys: Capture) -> None:
+    assert run(tmp_path, "--no-training", "--quiet") == 0
+    path, inside, notes, link = (tmp_path / name for name in ("numbers.csv", "out/new.csv", "notes.csv", "link.csv"))
+    command = ["compare", str(tmp_path / "out"), "--csv"]
+    assert main([*command, str(path)]) == 0
+    first = path.read_bytes()
+    assert main([*command, str(path), "--at", "round=1"]) == 0
+    assert path.read_bytes() != first
+    notes.write_text("run,protocol,seed\nmine,1,2\n")
+    link.symlink_to(path)
+    rounds, before = tmp_path / "out/rounds.csv", path.read_bytes()
+    for place, why in {
+        rounds: f"it is inside the run folder {tmp_path}/out",
+        inside: f"it is inside the run folder {tmp_path}/out",
+        notes: "it is there, and is no comparison of fedsim",
+        link: "it is a link",
+    }.items():
+        kept = place.read_bytes() if place.exists() else None
+        capsys.readouterr()
+        assert main([*command, str(place)]) == 2
+        said = capsys.readouterr()
+        assert f"fedsim: --csv: cannot write {place}: {why}" in said.err and said.err.count("\n") == 1
+        assert said.out == "" and (place.read_bytes() if place.exists() else None) == kept
+    assert path.read_bytes() == before and not list(tmp_path.glob(".*.tmp"))
+
+
 def test_a_full_disk_fails_a_run_that_can_go_on(
     tmp_path: Path, capsys: Capture, monkeypatch: pytest.MonkeyPatch
 ) -> None:

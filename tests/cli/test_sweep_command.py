@@ -66,7 +66,7 @@ def test_it_prints_a_row_for_each_point_and_protocol_and_leaves_a_table(command:
     ]
 
     _, err = command("compare", "runs/plant-sweep/points/" + table[0]["point"], "runs/plant-sweep")
-    assert "passed over: runs/plant-sweep is no run folder" in err
+    assert "passed over: runs/plant-sweep is the folder of a sweep; give one of its points, " in err
 
 
 @pytest.mark.parametrize(

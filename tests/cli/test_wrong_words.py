@@ -254,3 +254,26 @@ def test_the_process_ends_with_status_2_and_no_traceback(words: list[str], messa
     assert_said(f"fedsim: {message}\n", done.stderr)
     assert (done.returncode, done.stdout) == (2, "")
     assert list(everything_in(tmp_path)) == [str(tmp_path / "plant.yaml")]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "run plant.yaml --out=",
+        "run plant.yaml --store=",
+        "draw plant.yaml --out=",
+        "describe plant.yaml --out=",
+        "advise plant.yaml --target 0.9 --out=",
+        "sweep plant.yaml --store=",
+        "plot runs --out=",
+        "report runs --out=",
+        "export runs --to parquet --out=",
+        "trace runs --out=",
+        "retime runs --out=",
+        "compare runs --csv=",
+    ],
+)
+def test_a_path_to_write_to_is_not_empty(words: str, refused: Refusals) -> None:
+    command, *_, option = words.split()
+    message = f"...\nfedsim {command}: error: argument {option[:-1]}: the path must not be empty"
+    refused.check(*words.split(), message=message, begins="usage: ")

@@ -10,11 +10,13 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 from exported import HOSTILE, all_files, finished_run
+from small_worlds import scenario
 from tiny_results import counted
 
 from fedsim.errors import UserError
 from fedsim.experiment.exports.export import export
 from fedsim.experiment.results import Results
+from fedsim.experiment.run import run
 
 
 def read(place: object, name: str) -> pd.DataFrame:
@@ -73,6 +75,16 @@ def test_transfers_go_along_where_the_run_saved_them(tmp_path: Path) -> None:
     pd.testing.assert_frame_equal(
         read(export([results], "parquet"), "transfers").drop(columns="run"), results.transfers
     )
+
+
+def test_where_the_time_went_goes_along_where_the_run_knows_it(tmp_path: Path) -> None:
+    known = run(scenario({"name": "known", "stop": {"rounds": 2}}), out=tmp_path / "known")
+    older = finished_run(tmp_path / "older", name="older")
+    place = export([known, older], "parquet", out=tmp_path / "out")
+    for name in ("critical_path", "critical_pieces", "stragglers", "link_loads"):
+        table = read(place, name)
+        assert list(table.pop("run").unique()) == ["known"]
+        pd.testing.assert_frame_equal(table, getattr(known, name))
 
 
 def test_each_file_knows_where_its_numbers_come_from(tmp_path: Path) -> None:

@@ -25,6 +25,12 @@ from fedsim.experiment.run import run
 
 AGAIN = "; run the scenario again, into another folder"
 TABLES = {"rounds.parquet": "rounds", "summary.csv": "summary", "links.csv": "links", "transfers.parquet": "transfers"}
+TIMES = {
+    "critical_path.csv": "critical_path",
+    "critical_pieces.parquet": "critical_pieces",
+    "stragglers.csv": "stragglers",
+    "link_loads.csv": "link_loads",
+}
 
 
 @pytest.fixture(scope="module")
@@ -191,19 +197,35 @@ SPOILT: dict[str, tuple[str, Callable[[pd.DataFrame], pd.DataFrame], str]] = {
         "sim_time_s is below 0 or infinite",
     ),
     "a row that is missing": ("links.csv", lambda table: table[:-1], "rows are missing, or stand twice"),
+    "a round that stands twice": ("rounds.parquet", lambda table: pd.concat([table, table[-1:]]), "rows stand twice"),
+    "a run that stands twice": ("summary.csv", lambda table: pd.concat([table, table[:1]]), "rows stand twice"),
+    "a round's time that stands twice": (
+        "critical_path.csv",
+        lambda table: pd.concat([table, table[:1]]),
+        "rows stand twice",
+    ),
+    "a client that stands twice": ("stragglers.csv", lambda table: pd.concat([table, table[:1]]), "rows stand twice"),
+    "a path of nobody": ("critical_path.csv", lambda table: table.assign(protocol="nobody"), "protocol='nobody'"),
+    "pieces of nobody": ("critical_pieces.parquet", lambda table: table.assign(protocol="nobody"), "protocol='nobody'"),
+    "stragglers of nobody": ("stragglers.csv", lambda table: table.assign(protocol="nobody"), "protocol='nobody'"),
+    "loads of a seed that was not run": (
+        "link_loads.csv",
+        lambda table: table.assign(seed=7),
+        "protocol='fedavg', seed=7",
+    ),
 }
 
 
 @pytest.mark.parametrize("said", SPOILT)
 def test_a_table_of_something_else(said: str, folder: Path) -> None:
     name, spoil, reason = SPOILT[said]
-    table: pd.DataFrame = spoil(getattr(load_results(folder), TABLES[name]))
+    table: pd.DataFrame = spoil(getattr(load_results(folder), (TABLES | TIMES)[name]))
     if name.endswith(".csv"):
         table.to_csv(folder / name, index=False)
     else:
         table.to_parquet(folder / name, index=False)
     with pytest.raises(UserError) as refused:
-        getattr(Results(folder), TABLES[name])
+        getattr(Results(folder), (TABLES | TIMES)[name])
     assert str(refused.value) == f"run/{name} is no table of a run ({reason}){AGAIN}"
 
 

@@ -185,3 +185,28 @@ def test_the_command_says_which_files_it_has_written(busy: Results, capsys: pyte
     assert main(["trace", str(busy.folder)]) == 0
     said = capsys.readouterr().out
     assert said == f"{busy.folder / 'traces' / 'fedavg-seed-1.pftrace'}\n"
+
+
+def test_a_timeline_replaces_a_timeline_and_no_other_file(
+    busy: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "fedavg-seed-1.pftrace"
+    words = [str(busy.folder), "--out", str(tmp_path)]
+    assert main(["trace", *words]) == main(["trace", *words]) == 0
+    written = path.read_bytes()
+    (tmp_path / "elsewhere").write_bytes(written)
+    capsys.readouterr()
+    for spoil, why in {
+        (lambda: path.write_bytes(b"mine")): "is there, and is no timeline of fedsim",
+        (lambda: (path.unlink(), path.symlink_to("elsewhere"))): "is a link",
+    }.items():
+        spoil()
+        before = path.read_bytes()
+        assert f"{path} {why}; choose another folder with --out" in refused(capsys, *words)
+        assert path.read_bytes() == before
+    assert (tmp_path / "elsewhere").read_bytes() == written
+
+
+def test_timelines_do_not_go_between_the_files_of_the_run(busy: Results, capsys: pytest.CaptureFixture[str]) -> None:
+    said = refused(capsys, str(busy.folder), "--out", str(busy.folder / "traces" / ".."))
+    assert "is the run folder itself" in said and not list(busy.folder.glob("*.pftrace"))

@@ -48,6 +48,16 @@ def test_loads_over_time_have_the_totals_of_the_table_of_links(changes: dict[str
     assert (others <= least + 1e-9).all(), "it has the busiest"
 
 
+def test_a_part_of_the_time_is_exact_in_a_serial_cell_and_may_pass_1_in_a_fair_one() -> None:
+    peaks = {}
+    for discipline in ("serial", "fair"):
+        cell = {"network.cell.discipline": {"name": discipline}, "topology.devices": 10, "stop.rounds": 5}
+        table = loads(simulated(cell))
+        assert table.groupby(["link", "direction"])["utilisation"].mean().max() <= 1.0 + 1e-9
+        peaks[discipline] = table["utilisation"].max()
+    assert peaks["serial"] == pytest.approx(1.0) and peaks["fair"] > 1.1
+
+
 @given(
     spans=st.lists(st.tuples(st.floats(0, 100), st.floats(0, 100), st.floats(0, 1)), min_size=1, max_size=20),
 )
@@ -191,6 +201,17 @@ def test_a_folder_that_has_lost_a_table_says_which(tmp_path: Path, capsys: pytes
     said = capsys.readouterr().err
     assert "has lost its critical_path.csv" in said and said.count("\n") == 1
     assert len(load_results(results.folder).stragglers) == 2
+
+
+def test_a_run_of_an_older_version_has_lost_nothing(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    results = run(scenario(), out=tmp_path / "run")
+    for name in ("critical_path.csv", "critical_pieces.parquet", "stragglers.csv", "link_loads.csv"):
+        (results.folder / name).unlink()
+    version = results.manifest["fedsim"]
+    assert main(["explain", str(results.folder)]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"fedsim: the run in {results.folder} was made by fedsim {version}, a version that did not ")
+    assert "write critical_path.csv; run the scenario again" in said and said.count("\n") == 1
 
 
 def test_plot_draws_them(results: Results, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

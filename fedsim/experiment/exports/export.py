@@ -12,6 +12,7 @@ from fedsim.experiment.exports.export_folder import check_place, filled_folder
 from fedsim.experiment.exports.exported_run import exported_runs
 from fedsim.experiment.results import Results
 from fedsim.experiment.several_results import load_several
+from fedsim.files import is_inside, shown
 
 __all__ = ["export"]
 
@@ -47,6 +48,12 @@ def export(
     if out is None and len(opened) > 1:
         raise UserError("several run folders go into one export: say where to put it with --out DIR")
     place = opened[0].folder / "exports" / to if out is None else Path(out)
+    for result in opened:
+        if is_inside(place, result.folder) and not is_inside(place, result.folder / "exports"):
+            problem = f"{shown(place)} is inside the run {shown(result.folder)}"
+            raise UserError(
+                f"{problem}; choose another folder with --out, or one in {shown(result.folder / 'exports')}"
+            )
     check_place(place)
     about = {"to": to, "runs": {run.name: run.results.manifest for run in runs}}
     with filled_folder(place, about) as folder:

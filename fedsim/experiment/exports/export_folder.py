@@ -31,6 +31,8 @@ def check_place(place: Path) -> None:
     """Raise `UserError` when an export cannot go to *place*, or when what is there is not all of an export."""
     if problem := why_no_folder(place) or why_no_folder(place.parent):
         raise UserError(f"{problem}; {_ELSEWHERE}")
+    if Path(os.path.realpath(place)) in [here := Path.cwd(), *here.parents]:
+        raise UserError(f"{shown(place)} is the folder in which you are, and an export replaces a folder; {_ELSEWHERE}")
     if place.exists() and (stranger := _stranger(place)):
         raise UserError(f"{shown(place)} {stranger}; {_ELSEWHERE}")
 

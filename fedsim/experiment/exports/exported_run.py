@@ -69,7 +69,10 @@ class ExportedRun:
         return parse_yaml(self.scenario_text, str(self.results.folder / "scenario.yaml")).data
 
     def tables(self) -> dict[str, pd.DataFrame]:
-        """The tables of the run by name, but for transfers, which are many. Raises `UserError` for a damaged one."""
+        """The tables of the run by name, but for transfers and pieces of critical paths, which are many.
+
+        Raises `UserError` for a damaged one.
+        """
         found = {"rounds": self.results.rounds, "summary": self.results.summary}
         for name, file in _MORE_TABLES.items():
             if (self.results.folder / file).exists():
@@ -105,6 +108,9 @@ class ExportedRun:
 
 _MORE_TABLES = {
     "links": "links.csv",
+    "critical_path": "critical_path.csv",
+    "stragglers": "stragglers.csv",
+    "link_loads": "link_loads.csv",
     "groups": "groups.parquet",
     "device_classes": "device_classes.csv",
     "confusion": "confusion.csv",

@@ -20,7 +20,8 @@ __all__ = ["METADATA", "parquet"]
 METADATA = b"fedsim"
 """The key of a file's metadata that has the provenance: JSON."""
 ALWAYS = ("rounds", "summary")
-TABLES = (*ALWAYS, "links", "groups", "device_classes", "confusion", "transfers")
+TIMES = ("critical_path", "critical_pieces", "stragglers", "link_loads")
+TABLES = (*ALWAYS, "links", *TIMES, "groups", "device_classes", "confusion", "transfers")
 
 
 def parquet(runs: Sequence[ExportedRun], folder: Path, place: Path) -> None:
