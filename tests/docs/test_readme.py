@@ -63,7 +63,8 @@ def assert_alike(printed: dict[str, list[str]], shown: dict[str, list[str]]) -> 
 
 
 def test_the_commands_are_those_that_a_reader_needs_first() -> None:
-    assert {words[0] for words in commands()} == {"new", "validate", "describe", "draw", "run", "compare", "plot"}
+    first = {"new", "validate", "describe", "draw", "run", "compare", "plot", "retime", "sweep", "advise"}
+    assert {words[0] for words in commands()} == first
     outs = [words[words.index("--out") + 1] for words in commands() if "--out" in words]
     assert len(outs) == len(set(outs))
 
