@@ -118,7 +118,7 @@ def dying(folder: Path) -> Path:
 
 
 POOLS = [
-    pytest.param("local", marks=pytest.mark.slow),
+    pytest.param("local", marks=pytest.mark.long),
     pytest.param("ray", marks=[pytest.mark.long, pytest.mark.skipif(NO_RAY, reason="Ray is not installed")]),
 ]
 

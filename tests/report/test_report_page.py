@@ -184,7 +184,7 @@ def test_several_runs_share_the_comparison_and_have_sections_of_their_own(tmp_pa
     assert {name.split("-of-run-")[1][0] for name in identities if name.startswith("map-of-run")} == {"1", "2"}
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_five_protocols_three_seeds_and_five_hundred_rounds_are_under_ten_megabytes(tmp_path: Path) -> None:
     big = small_study(tmp_path / "run", [f"protocol-{number}" for number in range(5)], seeds=3, rounds=500)
     page = report_page([big]).encode()

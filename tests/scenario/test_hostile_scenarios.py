@@ -91,7 +91,7 @@ RUN: dict[str, tuple[list[str], str]] = {
         "--set ...: topology: /dev/zero: is a device, and a topology file must be a regular file; ..."),
     "only a terminal escape": (["--only", "\x1b[2J"],
         "--only: the scenario has no protocol '\\x1b[2J' (protocols: 'fedavg', 'fedprox')"),
-    "results here": (["--out", ""],
+    "results here": (["--out", "."],
         ". is not empty and is no run folder (it has plant.yaml); choose another with --out"),
     "results in a long name": (["--out", "x" * 300],
         "x... is no name of a folder (File name too long); choose another one with --out"),
