@@ -11,6 +11,7 @@ from fedsim.cli.arguments import MOST_NODES, Commands, add_limits, add_overrides
 if TYPE_CHECKING:
     from fedsim.protocols.world import World
     from fedsim.scenario.build import Materials
+    from fedsim.scenario.sweep_settings import SweepSettings
 
 __all__ = ["add_to"]
 
@@ -51,6 +52,7 @@ def _execute(arguments: argparse.Namespace) -> int:
         scenario = load(arguments.scenario, overrides=arguments.overrides)
         materials = validate(scenario, look, every_seed=False)
         remarks += remarks_on_data(scenario, materials)
+        points = 0 if scenario.sweep is None else _points(scenario.sweep, arguments)
     tried, seeds = seeds_tried(scenario, materials), len(scenario.seeds)
     counts = (
         _count(len(materials.topology.sensors), "client"),
@@ -60,10 +62,19 @@ def _execute(arguments: argparse.Namespace) -> int:
             f"a model of {table.parameters():,.0f} parameters ({table.bytes():,.0f} bytes)"
             for table in materials.tables
         ),
+        *([f"a sweep of {_count(points, 'point')} (their worlds were not built)"] if points else []),
     )
     sys.stdout.write(f"{printable(str(arguments.scenario))} is fine: {', '.join(counts)}\n")
     sys.stdout.writelines(f"Remark: {remark}\n" for remark in remarks)
     return 0
+
+
+def _points(sweep: SweepSettings, arguments: argparse.Namespace) -> int:
+    """How many points the section sweep has. Raises `UserError` when one of them is no scenario."""
+    from fedsim.experiment.sweep.points import points_of
+    from fedsim.experiment.sweep.variation import from_settings
+
+    return len(points_of(arguments.scenario, arguments.overrides, from_settings(sweep)))
 
 
 def _count(number: int, noun: str) -> str:

@@ -117,6 +117,14 @@ def test_a_run_leaves_the_section_out(tmp_path: Path, capsys: pytest.CaptureFixt
     assert "sweep: null" in (tmp_path / "run" / "scenario.yaml").read_text()
 
 
+def test_validate_checks_the_points_of_a_section(refused: Refusals, capsys: pytest.CaptureFixture[str]) -> None:
+    lay_out({"wrong.yaml": PLANT + "sweep: {grid: {training.nosuch: [1]}}\n"}, refused.folder)
+    refused.check("validate", "wrong.yaml", message="sweep: training.nosuch=1: training.nosuch: unknown key ...")
+    lay_out({"right.yaml": PLANT + "sweep: {grid: {training.epochs: [1, 2, 3]}}\n"}, refused.folder)
+    assert main(["validate", "right.yaml"]) == 0
+    assert "a sweep of 3 points (their worlds were not built)" in capsys.readouterr().out
+
+
 def test_an_interrupted_sweep_says_how_to_go_on(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
