@@ -8,7 +8,16 @@ import sys
 import textwrap
 from typing import TYPE_CHECKING
 
-from fedsim.cli.arguments import Commands, add_overrides, add_pool, add_scenario, add_training, place, whole_numbers
+from fedsim.cli.arguments import (
+    Commands,
+    add_overrides,
+    add_pool,
+    add_scenario,
+    add_training,
+    host_options,
+    place,
+    whole_numbers,
+)
 from fedsim.cli.compare import accuracy, budget
 from fedsim.errors import UserError
 
@@ -87,13 +96,11 @@ def add_to(commands: Commands) -> None:
 def _execute(arguments: argparse.Namespace) -> int:
     from fedsim.cli.tables import show_advice
     from fedsim.experiment.advise.advise import advise_variation
-    from fedsim.experiment.host import CHECKPOINT_INTERVAL_S, HostOptions
     from fedsim.experiment.sweep.variation import from_options
 
     overrides = list(arguments.overrides)
     if arguments.seeds is not None:
         overrides.append(f"seeds={arguments.seeds}")
-    interval_s = arguments.checkpoint_interval_s
     try:
         advice = advise_variation(
             arguments.scenario,
@@ -106,13 +113,7 @@ def _execute(arguments: argparse.Namespace) -> int:
             store=arguments.store,
             pool=arguments.pool,
             pool_size=arguments.pool_size,
-            options=HostOptions(
-                executor=arguments.executor,
-                workers=arguments.workers,
-                torch_device=arguments.torch_device,
-                precision=arguments.precision,
-                checkpoint_interval_s=CHECKPOINT_INTERVAL_S if interval_s is None else interval_s,
-            ),
+            options=host_options(arguments),
             progress=not arguments.quiet,
         )
     except KeyboardInterrupt:

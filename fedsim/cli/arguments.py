@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import argparse
 from pathlib import Path
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
+
+if TYPE_CHECKING:
+    from fedsim.experiment.host import HostOptions
 
 __all__ = [
     "MOST_NODES",
@@ -16,6 +19,7 @@ __all__ = [
     "add_scenario",
     "add_training",
     "at_least_one",
+    "host_options",
     "place",
     "reason",
     "whole_numbers",
@@ -135,6 +139,20 @@ def place(text: str) -> Path:
     if not text:
         raise argparse.ArgumentTypeError("the path must not be empty")
     return Path(text)
+
+
+def host_options(arguments: argparse.Namespace) -> HostOptions:
+    """What `add_training` was given. Raises `UserError` for a value that is wrong whatever is run."""
+    from fedsim.experiment.host import CHECKPOINT_INTERVAL_S, HostOptions
+
+    interval_s = arguments.checkpoint_interval_s
+    return HostOptions(
+        executor=arguments.executor,
+        workers=arguments.workers,
+        torch_device=arguments.torch_device,
+        precision=arguments.precision,
+        checkpoint_interval_s=CHECKPOINT_INTERVAL_S if interval_s is None else interval_s,
+    )
 
 
 def words(text: str) -> list[str]:

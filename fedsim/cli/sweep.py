@@ -13,6 +13,7 @@ from fedsim.cli.arguments import (
     add_pool,
     add_scenario,
     add_training,
+    host_options,
     place,
     whole_numbers,
 )
@@ -65,7 +66,6 @@ def add_to(commands: Commands) -> None:
 
 def _execute(arguments: argparse.Namespace) -> int:
     from fedsim.cli.tables import show_sweep
-    from fedsim.experiment.host import CHECKPOINT_INTERVAL_S, HostOptions
     from fedsim.experiment.sweep.sweep import sweep_variation
 
     overrides = list(arguments.overrides)
@@ -73,7 +73,6 @@ def _execute(arguments: argparse.Namespace) -> int:
         overrides.append(f"seeds={arguments.seeds}")
     if arguments.no_training:
         overrides.append("learn=false")
-    interval_s = arguments.checkpoint_interval_s
     try:
         results = sweep_variation(
             arguments.scenario,
@@ -83,13 +82,7 @@ def _execute(arguments: argparse.Namespace) -> int:
             store=arguments.store,
             pool=arguments.pool,
             pool_size=arguments.pool_size,
-            options=HostOptions(
-                executor=arguments.executor,
-                workers=arguments.workers,
-                torch_device=arguments.torch_device,
-                precision=arguments.precision,
-                checkpoint_interval_s=CHECKPOINT_INTERVAL_S if interval_s is None else interval_s,
-            ),
+            options=host_options(arguments),
             progress=not arguments.quiet,
         )
     except KeyboardInterrupt:

@@ -55,9 +55,10 @@ def candidates_of(
 
     Raises `UserError` when a point is no scenario, and for keys that the search sets itself.
     """
-    for key in variation.keys if variation else ():
+    keys = [(variation.option, key) for key in variation.keys] if variation else []
+    for option, key in keys:
         if (first := segments_of(key)[0]) in _SEARCHED:
-            raise UserError(message_line(f"{variation.option} {key}: {_SEARCHED[first]}"))  # type: ignore[union-attr]
+            raise UserError(message_line(f"{option} {key}: {_SEARCHED[first]}"))
     rows: Iterable[Row] = variation.rows if variation else [()]
     points = [variation.point(row) if variation else [] for row in rows]
     stop = Varied("stop", {**question.stop, "target_accuracy": question.target}, f"--target {question.target:g}")
