@@ -11,6 +11,8 @@ from tiers import mostly_long
 import fedsim
 from fedsim.experiment.simulate import simulate
 from fedsim.learning.learner import NoLearner
+from fedsim.protocols.protocol import Protocol
+from fedsim.protocols.spatl import Spatl, SpatlWithoutControl, SpatlWithSharedPredictor
 from fedsim.scenario.build import build_world, gather_materials
 
 SCENARIOS = Path(__file__).parents[2] / "scenarios"
@@ -20,13 +22,20 @@ WITHOUT = [name for name in ALL if name not in WITH_DATA]
 NOW = [f"{name}.yaml" for name in ("agv_with_faults", "late_devices_lte_m", "night_shift_nb_iot", "quickstart", "wear")]
 
 
+def without_learning(protocol: Protocol) -> Protocol:
+    """The protocol, with the size of its updates declared if it measures them on what was learned."""
+    if not protocol.needs_learning:
+        return protocol
+    assert isinstance(protocol, Spatl | SpatlWithoutControl | SpatlWithSharedPredictor)
+    selection = protocol.selection.model_copy(update={"declared_keep": 0.8})
+    return protocol.model_copy(update={"selection": selection})
+
+
 def explained(name: str) -> None:
-    """Three rounds of each protocol whose clock does not depend on what is learned."""
+    """Three rounds of each protocol, without training."""
     scenario = fedsim.load(SCENARIOS / name)
     materials = gather_materials(scenario, scenario.seeds[0])
-    for protocol in scenario.protocols:
-        if protocol.needs_learning:
-            continue
+    for protocol in map(without_learning, scenario.protocols):
         short = protocol.model_copy(update={"stop": scenario.stop.model_copy(update={"rounds": 3})})
         world = build_world(scenario, short, materials, lambda *_: NoLearner())
         simulate(world, short, short.stop)
