@@ -62,7 +62,7 @@ def test_a_wave_is_timed_with_and_without_recordings(
     assert OF_A_WAVE == (8, 16, 32)
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_every_choice_of_the_plain_loop_is_timed_on_the_same_training(asked: Asked) -> None:
     lines = list(plain_loop(asked))
     assert [choice in line for choice, line in zip(CHOICES, lines, strict=True)] == [True] * len(CHOICES)
@@ -70,7 +70,7 @@ def test_every_choice_of_the_plain_loop_is_timed_on_the_same_training(asked: Ask
     assert torch.utils.deterministic.fill_uninitialized_memory
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_rounds_are_timed_and_updates_compared(asked: Asked, monkeypatch: pytest.MonkeyPatch) -> None:
     own = cuda_rounds.subjects
     monkeypatch.setattr(cuda_rounds, "subjects", lambda asked: own(asked)[:1])

@@ -120,7 +120,7 @@ def test_a_round_of_the_loop_makes_the_model_that_fedsim_makes(loop: Loop, tmp_p
     assert not np.array_equal(work.flat(loop.model()), first)  # it goes on from there
 
 
-@pytest.mark.slow
+@pytest.mark.long
 def test_it_measures_both_and_writes_what_it_found(tmp_path: Path) -> None:
     words = ["--only", "mlp", "--batches", "64", "--times", "1", "--check", "1e9", "--out", str(tmp_path)]
     done = subprocess.run([sys.executable, "-m", "benchmarks.models", *words], cwd=ROOT, capture_output=True, text=True)
