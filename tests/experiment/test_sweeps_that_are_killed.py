@@ -71,6 +71,11 @@ def manifest(point: Path) -> dict[str, Any]:
     return found
 
 
+def ended_before(point: Path) -> bool:
+    """Whether a point had ended when its sweep was killed; one that had just begun has no manifest yet."""
+    return (point / "manifest.json").is_file() and manifest(point)["status"] == "finished"
+
+
 @pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The twelve points in one go."""
@@ -83,11 +88,7 @@ def test_a_sweep_that_was_killed_computes_only_the_missing_points(tmp_path: Path
     path, out = scenario_file(tmp_path, ONE), tmp_path / "sweep"
     killed_after(5, tmp_path, out)
     before = trained_by(out / "store")
-    ended = [
-        point
-        for point in (out / "points").iterdir()
-        if json.loads((point / "manifest.json").read_text())["status"] == "finished"
-    ]
+    ended = [point for point in (out / "points").iterdir() if ended_before(point)]
     assert len(ended) >= 5
     untouched = {path: path.read_bytes() for point in ended for path in point.rglob("*") if path.is_file()}
     sweep(path, vary=VARY, out=out, executor="serial")
