@@ -104,8 +104,8 @@ def comment_in(text: str, *, items: bool = False) -> str | None:
     if "#" not in text or len(text.splitlines()) > 1:
         return None
     whole = f"[{text}\n]" if items else text
-    scalars = [event for event in _events(whole) if isinstance(event, yaml.ScalarEvent)]
-    inside = [(event.start_mark.index, event.end_mark.index) for event in scalars]
+    marks = ((each.start_mark, each.end_mark) for each in _events(whole) if isinstance(each, yaml.ScalarEvent))
+    inside = [(first.index, end.index) for first, end in marks if first and end]
     signs = (found.start() for found in re.finditer("#", whole))
     start = next((sign for sign in signs if not any(first <= sign < end for first, end in inside)), None)
     return None if start is None else whole[start:].partition("\n")[0].strip()
