@@ -15,7 +15,8 @@ import pandas as pd
 
 from fedsim.errors import UserError
 from fedsim.experiment.compare import run_names
-from fedsim.experiment.read_results import AGAIN
+from fedsim.experiment.explain import lost_times
+from fedsim.experiment.read_results import AGAIN, has_lost
 from fedsim.experiment.results import Results
 from fedsim.files import read_text_file
 from fedsim.scenario.scalars import printable
@@ -120,12 +121,14 @@ _MORE_TABLES = {
 def exported_runs(results: Sequence[Results]) -> list[ExportedRun]:
     """The runs with the names that `fedsim.compare` has for them.
 
-    Raises `UserError` when one is among them twice.
+    Raises `UserError` when one is among them twice, and when one has lost a table of where its time went.
     """
     folders = [result.folder.resolve() for result in results]
     for result, folder in zip(results, folders, strict=True):
         if folders.count(folder) > 1:
             raise UserError(f"{printable(str(result.folder))} is named twice; name it once")
+        if lost := lost_times(result):
+            raise UserError(has_lost(result.folder / lost[0]))
     return [ExportedRun(name, result) for name, result in zip(run_names(results), results, strict=True)]
 
 
