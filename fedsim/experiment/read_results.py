@@ -25,9 +25,10 @@ from fedsim.experiment.result_columns import Columns
 from fedsim.files import read_text_file
 from fedsim.metrics.chosen import chosen_columns
 from fedsim.scenario.scalars import message_line, printable, show, show_text
+from fedsim.scenario.yaml_reader import MAX_FILE_BYTES, parse_yaml
 from fedsim.settings import NonNegative
 
-__all__ = ["AGAIN", "check_runs", "has_lost", "no_table", "read_manifest", "read_table"]
+__all__ = ["AGAIN", "check_runs", "has_lost", "no_table", "read_manifest", "read_scenario", "read_table"]
 
 AGAIN = "run the scenario again, into another folder"
 """The way out where something is lost."""
@@ -124,6 +125,21 @@ def _first_of(error: Exception) -> str:
     if not isinstance(error, ValidationError) or not (key := error.errors(include_url=False)[0]["loc"]):
         return ""
     return f" (its key {'.'.join(map(str, key))!r})"
+
+
+# -- the scenario -----------------------------------------------------------------------------------------------------
+
+
+def read_scenario(folder: Path) -> tuple[str, dict[str, Any]]:
+    """The scenario of the run in *folder*: its text, and what that says as plain data; no code that it names is run.
+
+    Raises `UserError` when the file is lost, or is no YAML.
+    """
+    path = folder / "scenario.yaml"
+    if not path.is_file():
+        raise UserError(has_lost(path))
+    text = read_text_file(path, what="a scenario", most_bytes=MAX_FILE_BYTES)
+    return text, parse_yaml(text, str(path)).data
 
 
 # -- tables -----------------------------------------------------------------------------------------------------------

@@ -57,6 +57,20 @@ def test_a_run_of_a_version_without_critical_paths_misses_none(run: Path, capsys
     assert "What rounds are made of" not in (run / "report.html").read_text()
 
 
+def test_a_lost_or_damaged_scenario_is_refused_with_the_words_of_export(run: Path, capsys: Capture) -> None:
+    (run / "critical_path.csv").unlink()  # the study has only this one of four tables
+    scenario = run / "scenario.yaml"
+    for content in (b"\xff", b"name: [small", b"- small\n", None):
+        scenario.unlink() if content is None else scenario.write_bytes(content)
+        said = refusal(capsys, run)
+        assert said.startswith(
+            str(scenario) if content else f"{run} has lost its scenario.yaml; run the scenario again"
+        )
+        assert main(["export", str(run), "--to", "parquet"]) == 2
+        assert capsys.readouterr().err == f"fedsim: {said}\n"
+    assert not (run / "report.html").exists()
+
+
 def test_what_is_no_report_stays(run: Path, tmp_path: Path, capsys: Capture) -> None:
     (tmp_path / "thesis.html").write_text("<!DOCTYPE html><title>My thesis, by fedsim</title>")
     (tmp_path / "link.html").symlink_to(run / "report.html")
