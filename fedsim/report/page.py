@@ -32,17 +32,20 @@ _HEAD_BYTES = 2_000
 _ENDINGS = (".html", ".htm")
 
 
-def write_report(results: Sequence[Results], path: Path) -> Path:
-    """Write the report of *results* to *path*, in place of an older report there; returns *path*.
+def write_report(results: Sequence[Results], path: Path) -> list[str]:
+    """Write the report of *results* to *path*, in place of an older report there.
+
+    Returns a sentence for each thing that is missing from the page, which says so too.
 
     Raises `UserError` when a library is missing, when there is no run or one twice, when a run folder has lost its
     tables, and when *path* is no place for it (`check_place`).
     """
     check_place(path)
-    page = report_page(results).encode()
+    sections = _sections(results)
+    page = _page_of(sections, results).encode()
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, page)
-    return path
+    return [sentence for section in sections for sentence in section.missing]
 
 
 def check_place(path: Path) -> None:
@@ -70,11 +73,13 @@ def report_page(results: Sequence[Results]) -> str:
     Raises `UserError` when a library is missing, when there is no run or one twice, and when a run folder has lost its
     tables.
     """
-    need_libraries()
+    return _page_of(_sections(results), results)
+
+
+def _page_of(sections: Sequence[Section], results: Sequence[Results]) -> str:
     import jinja2
     from markupsafe import Markup
 
-    sections = list(_sections(results))
     libraries, ours = chart_libraries(), _resource("report.js").strip()
     names = run_names(results)
     environment = jinja2.Environment(
@@ -97,7 +102,12 @@ def report_page(results: Sequence[Results]) -> str:
     )
 
 
-def _sections(results: Sequence[Results]) -> Iterator[Section]:
+def _sections(results: Sequence[Results]) -> list[Section]:
+    need_libraries()
+    return list(_each_section(results))
+
+
+def _each_section(results: Sequence[Results]) -> Iterator[Section]:
     """In their order: what is common to all runs, then what each has of its own."""
     from fedsim.report.classes import confusion, device_classes, groups
     from fedsim.report.costs import comparison, costs

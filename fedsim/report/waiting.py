@@ -8,6 +8,8 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
+from fedsim.experiment.explain import has_times, lost_times
+from fedsim.experiment.read_results import has_lost
 from fedsim.experiment.results import Results
 from fedsim.metrics.critical_path import PARTS
 from fedsim.report.charts import NAMES, Row, layer_of, specification, whole_marks
@@ -17,6 +19,7 @@ from fedsim.viz.human import duration, number, scale
 
 __all__ = ["waiting"]
 
+_TABLE = "critical_path.csv"
 _MOST_BARS = 60
 """Rounds, or so many equal shares of them, in a chart over rounds."""
 _HEIGHT = 220
@@ -28,7 +31,10 @@ colour-blind tell apart."""
 
 def waiting(results: Results, run: str, lines: Lines, place: str) -> Section | None:
     """What each round waited for; None for a run of a version that did not keep it, and where rounds take no time."""
-    if not (results.folder / "critical_path.csv").exists() or results.critical_path.empty:
+    key, title = f"rounds{place}", "What rounds are made of"
+    if _TABLE in lost_times(results):
+        return Section(key, title, missing=[f"{title} is not shown: {has_lost(results.folder / _TABLE)}."])
+    if not has_times(results, _TABLE) or results.critical_path.empty:
         return None
     table = results.critical_path
     colours = dict(zip(PARTS, _COLOURS, strict=True))  # of a part the same in all charts, whichever parts there are
@@ -44,7 +50,7 @@ def waiting(results: Results, run: str, lines: Lines, place: str) -> Section | N
         "The critical path of a round is the chain of waits, transmissions and computations that its end had to wait "
         "for. Its parts add up to the round. What has no part here would not make a round shorter if it were faster."
     )
-    return Section(f"rounds{place}", "What rounds are made of", words, pictures=pictures)
+    return Section(key, title, words, pictures=pictures)
 
 
 def _mean_rounds(

@@ -163,11 +163,13 @@ def test_equal_runs_make_equal_pages(study: Results, text: str) -> None:
     assert report_page([Results(study.folder)]) == text
 
 
-def test_a_scenario_that_is_lost_is_missed_and_all_else_is_shown(tmp_path: Path) -> None:
+def test_a_scenario_that_is_too_long_is_not_shown_as_a_whole_and_all_else_is(tmp_path: Path) -> None:
     small = small_study(tmp_path / "run")
-    (small.folder / "scenario.yaml").unlink()
+    with (small.folder / "scenario.yaml").open("a") as file:
+        file.write("# and so on\n" * 50_000)
     page = Page(report_page([small]))
-    assert "The scenario is not shown: " in page.words and "The network is not drawn: " in page.words
+    assert f"The whole scenario is not shown: {small.folder}/scenario.yaml has more than 500,000 letters." in page.words
+    assert "Two cells of a plant" in page.words and "and so on" not in page.words
     assert set(page.specs) == CHARTS
 
 
