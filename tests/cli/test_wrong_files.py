@@ -129,6 +129,12 @@ FILES: dict[str, tuple[Files, list[str], str]] = {  # files, words of the comman
         ["run", "plant.yaml"],
         "plant.yaml:5: topology: star: there is no such file; for the topology of this name write {name: star}",
     ),
+    "a topology as it is seen from here": (
+        {"plants/plant.yaml": PLANT, "parks/park.yaml": PARK},
+        ["run", "plants/plant.yaml", "--set", "topology=parks/park.yaml"],
+        "--set topology=parks/park.yaml: topology: plants/parks/park.yaml: there is no such file, and no folder "
+        "'plants/parks' in ...; a path is relative to the scenario: write ../parks/park.yaml",
+    ),
     "a topology of another suffix": (
         {"plant.yaml": IN_A_FILE.replace("park.yaml", "park.csv"), "park.csv": "sensor,station\n"},
         ["run", "plant.yaml"],
