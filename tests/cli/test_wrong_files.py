@@ -187,6 +187,10 @@ TOPOLOGIES: dict[str, tuple[dict[str, str], str]] = {
         "park.yaml:6: topology.nodes.cam: sensor 'cam-1' is of device class 'camrea', which devices.classes does not "
         "have; did you mean 'camera'? (classes: camera)",
     ),
+    "a link to itself": (
+        {"[hall, mast]": "[mast, mast]"},
+        "park.yaml:9: topology.links[1]: 'mast' is linked to itself, and a link must join two nodes; remove it",
+    ),
     "a rate in another unit": (
         {"[hall, mast], rate_bps: 1.0e+9": "[hall, mast], rate_mbps: 1000"},
         "park.yaml:9: topology.links[1].rate_mbps: unknown key; did you mean 'rate_bps'? (keys: between, ...)",
