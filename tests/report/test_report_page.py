@@ -15,8 +15,9 @@ from fedsim.experiment.compare import compare
 from fedsim.experiment.results import Results
 from fedsim.metrics.intervals import half_width
 from fedsim.report.page import report_page
-from fedsim.viz.style import looks
+from fedsim.viz.style import PART_COLOURS, looks
 from fedsim.viz.tables import comparison_cells
+from fedsim.viz.time_tables import TITLES
 
 CHARTS = {
     *("score-over-time", "score-over-traffic", "score-over-rounds", "loss-over-rounds"),
@@ -133,12 +134,15 @@ def test_devices_groups_and_confusions_are_those_of_the_tables(page: Page, study
 
 def test_the_parts_of_rounds_are_those_of_their_critical_paths(page: Page, study: Results) -> None:
     shown = pd.DataFrame(rows_of(page.specs["mean-round"], "part"))
-    assert shown["part"].to_list() == ["queueing", "airtime", "work"] * 2
+    assert shown["part"].to_list() == ["queueing", "on the air", "training"] * 2
+    assert set(zip(shown["part"], shown["colour"], strict=True)) == {
+        (TITLES[part], PART_COLOURS[part]) for part in ("queueing", "airtime", "work")
+    }
     lengths = (study.critical_path["end_s"] - study.critical_path["start_s"]).groupby(study.critical_path["protocol"])
     assert (shown.groupby("name")["to"].max() * 60).to_dict() == pytest.approx(lengths.mean().to_dict(), rel=1e-8)
     rows = rows_of(page.specs["rounds-of-1"], "part")
     assert [(row["part"], row["rounds"], row["from"], row["to"]) for row in rows[3:6]] == [
-        *(("queueing", "2", 0, 9), ("airtime", "2", 9, 54), ("work", "2", 54, 90))  # of 90 s
+        *(("queueing", "2", 0, 9), ("on the air", "2", 9, 54), ("training", "2", 54, 90))  # of 90 s
     ]
     assert page.table("Parts of a mean round").rows[1][:3] == ["fedavg", "1.50", "0.150"]
 
