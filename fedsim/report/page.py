@@ -11,7 +11,9 @@ import base64
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from importlib import metadata, resources
+from itertools import groupby
 from pathlib import Path
 
 from fedsim.errors import UserError
@@ -20,7 +22,7 @@ from fedsim.experiment.figures import compared_runs, together
 from fedsim.experiment.results import Results
 from fedsim.files import own_file_opener, why_no_folder, why_not_own_file, write_atomically
 from fedsim.report.libraries import chart_libraries, need_libraries
-from fedsim.report.parts import Section
+from fedsim.report.parts import Picture, Section
 from fedsim.scenario.scalars import printable
 from fedsim.viz.names import names_apart
 
@@ -93,6 +95,7 @@ def _page_of(sections: Sequence[Section], results: Sequence[Results]) -> str:
         title=", ".join(names),
         version=metadata.version("fedsim-industrial"),
         sections=sections,
+        runs=[(run, list(own)) for run, own in groupby(sections, key=lambda section: section.run)],
         digests=[_digest(libraries), _digest(ours)],
         style=Markup(_resource("report.css")),
         libraries=Markup(libraries),
@@ -134,13 +137,21 @@ def _each_section(results: Sequence[Results]) -> Iterator[Section]:
         for make in (waiting, network, device_classes, groups, confusion):
             own += filter(None, [make(result, name, lines, place)])
         own.append(provenance(result, place))
-        yield from (_of_run(section, name) for section in own)
+        yield from (_of_run(section, name) if name else section for section in own)
 
 
 def _of_run(section: Section, run: str) -> Section:
-    from dataclasses import replace
+    """The *section*, of which each picture names the *run*."""
+    return replace(section, run=run, pictures=[_named(picture, run) for picture in section.pictures])
 
-    return replace(section, title=f"{section.title}: {run}") if run else section
+
+def _named(picture: Picture, run: str) -> Picture:
+    title, caption = picture.title, picture.sheet.caption
+    if f", {run}," in f", {title},":  # one of its lines has named it
+        return picture
+    named = f"{title}, {run}"
+    caption = f"{named}{caption.removeprefix(title)}" if caption.startswith(title) else f"{caption}, {run}"
+    return replace(picture, title=named, sheet=replace(picture.sheet, caption=caption))
 
 
 def _resource(name: str) -> str:

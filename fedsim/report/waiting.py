@@ -16,6 +16,8 @@ from fedsim.report.charts import NAMES, Row, layer_of, specification, whole_mark
 from fedsim.report.lines import Lines
 from fedsim.report.parts import Entry, Picture, Section, Sheet, apart
 from fedsim.viz.human import duration, number, scale
+from fedsim.viz.style import PART_COLOURS
+from fedsim.viz.time_tables import TITLES
 
 __all__ = ["waiting"]
 
@@ -24,9 +26,6 @@ _MOST_BARS = 60
 """Rounds, or so many equal shares of them, in a chart over rounds."""
 _HEIGHT = 220
 _LETTERS = 24
-_COLOURS = ("#cc6677", "#88ccee", "#332288", "#ddcc77", "#44aa99", "#117733", "#aa4499", "#882255", "#dddddd")
-"""Of parts, and of no protocol: P. Tol's muted colours (*Colour Schemes*, SRON technical note 2021), which the
-colour-blind tell apart."""
 
 
 def waiting(results: Results, run: str, lines: Lines, place: str) -> Section | None:
@@ -37,11 +36,13 @@ def waiting(results: Results, run: str, lines: Lines, place: str) -> Section | N
     if not has_times(results, _TABLE) or results.critical_path.empty:
         return None
     table = results.critical_path
-    colours = dict(zip(PARTS, _COLOURS, strict=True))  # of a part the same in all charts, whichever parts there are
-    columns = [f"{part}_s" for part in PARTS if table[f"{part}_s"].any()]
-    if not columns:
+    there = [part for part in PARTS if table[f"{part}_s"].any()]
+    if not there:
         return None
-    entries = [Entry(None, name.removesuffix("_s"), colours[name.removesuffix("_s")]) for name in columns]
+    columns, entries = (
+        [f"{part}_s" for part in there],
+        [Entry(None, TITLES[part], PART_COLOURS[part]) for part in there],
+    )
     pictures = [_mean_rounds(table, columns, entries, run, lines, place)]
     for protocol, rows in table.groupby("protocol", sort=False):
         if rows["round"].nunique() > 1:
