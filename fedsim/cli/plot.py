@@ -21,7 +21,7 @@ def add_to(commands: Commands) -> None:
         "overview has the most telling ones side by side, confusion shows which class was taken for which, and network "
         "how loaded the air and the wires were. "
         "Several run folders are drawn into the same figures, apart from their confusions and networks. Of a sweep's "
-        "folder, lines and heat maps over the varied keys are drawn.",
+        "folder, alone, lines and heat maps over the varied keys are drawn.",
         allow_abbrev=False,
     )
     add_run_folders(parser)
@@ -32,7 +32,7 @@ def add_to(commands: Commands) -> None:
         "--out",
         metavar="DIR",
         type=place,
-        help="The folder for the figures; without it, figures/ in the run folder. Needed for several run folders.",
+        help="The folder for the figures; without it, figures/ in the given folder. Needed for several folders.",
     )
     parser.set_defaults(execute=_execute)
 
@@ -42,7 +42,7 @@ def _execute(arguments: argparse.Namespace) -> int:
     from fedsim.experiment.figures import save_figures
     from fedsim.experiment.network_drawings import draw_run
     from fedsim.experiment.several_results import load_finished
-    from fedsim.experiment.sweep.folder import is_sweep
+    from fedsim.experiment.sweep.manifest import is_sweep
     from fedsim.scenario.scalars import printable
 
     if len(arguments.folders) == 1 and is_sweep(arguments.folders[0]):

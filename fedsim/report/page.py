@@ -28,6 +28,7 @@ __all__ = ["check_place", "report_page", "write_report"]
 
 _MARK = b'<meta name="generator" content="fedsim '
 _HEAD_BYTES = 2_000
+_MOST_IN_TITLE = 3
 """From the beginning of a report to the end of its mark, at most."""
 _ENDINGS = (".html", ".htm")
 
@@ -85,7 +86,7 @@ def report_page(results: Sequence[Results]) -> str:
         keep_trailing_newline=True,
     )
     return environment.from_string(_resource("report.html.jinja")).render(
-        title=", ".join(names),
+        title=_title(names),
         version=metadata.version("fedsim-industrial"),
         sections=sections,
         digests=[_digest(libraries), _digest(ours)],
@@ -95,6 +96,12 @@ def report_page(results: Sequence[Results]) -> str:
         as_json=lambda value: Markup(_json(value)),
         as_drawing=Markup,
     )
+
+
+def _title(names: Sequence[str]) -> str:
+    """The names of a few runs; of many, as of a sweep, the first ones and how many others there are."""
+    more = len(names) - _MOST_IN_TITLE
+    return "; ".join(names) if more <= 0 else f"{'; '.join(names[:_MOST_IN_TITLE])}; and {more} more"
 
 
 def _sections(results: Sequence[Results]) -> Iterator[Section]:

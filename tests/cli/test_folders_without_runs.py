@@ -108,8 +108,15 @@ def test_figures_go_to_the_run_that_is_left(runs: Path, capsys: Capture) -> None
     assert (runs / "b/figures/overview.png").exists()
 
 
-@pytest.mark.parametrize("words", ["report", "export --to parquet", "explain", "trace", "retime"])
+@pytest.mark.parametrize("words", ["trace", "retime"])
 def test_a_sweep_is_not_one_run(words: str, refused: Refusals) -> None:
     lay_out({"runs/study/sweep.json": "{}"}, refused.folder)
     message = "runs/study is the folder of a sweep; give one of its points, runs/study/points/KEY"
+    refused.check(*words.split(), "runs/study", message=message)
+
+
+@pytest.mark.parametrize("words", ["compare", "plot", "report", "export --to parquet", "explain"])
+def test_a_sweep_whose_manifest_is_damaged_is_one_message(words: str, refused: Refusals) -> None:
+    lay_out({"runs/study/sweep.json": "{}"}, refused.folder)
+    message = "runs/study/sweep.json is no manifest of a sweep (its key 'scenario')"
     refused.check(*words.split(), "runs/study", message=message)

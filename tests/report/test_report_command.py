@@ -6,9 +6,11 @@ import os
 import shutil
 import subprocess
 import sys
+from html import escape
 from pathlib import Path
 
 import pytest
+from tiny_results import write_sweep
 
 from fedsim.cli import main
 from fedsim.experiment.results import Results
@@ -39,6 +41,20 @@ def test_a_report_goes_into_the_run_folder_and_replaces_an_older_one(run: Path, 
         *("report.html", "rounds.parquet", "summary.csv", "links.csv", "device_classes.csv", "critical_path.csv"),
         *("confusion.csv", "groups.parquet", "manifest.json", "scenario.yaml"),
     }
+
+
+def test_a_sweep_is_one_report_whose_points_are_called_by_their_values(run: Path, tmp_path: Path) -> None:
+    hostile = "<script>alert(1)</script>"
+    sweep = write_sweep(tmp_path / "study", ["training.hostile"], [[hostile], ["tame"]])
+    for point in (sweep / "points").iterdir():
+        shutil.rmtree(point)
+        shutil.copytree(run, point)
+    assert main(["report", str(sweep)]) == 0
+    text = (sweep / "report.html").read_text()
+    name = f"training.hostile={hostile}"
+    assert hostile not in text
+    assert f"<h1>{escape(name)}; training.hostile=tame</h1>" in text
+    assert f"hostile={escape(hostile)}</h2>" in text
 
 
 def test_what_is_no_report_stays(run: Path, tmp_path: Path, capsys: Capture) -> None:
