@@ -27,6 +27,7 @@ __all__ = [
     "read_own_file",
     "read_text_file",
     "scratch_of",
+    "seen_from",
     "shown",
     "sweep_scratch",
     "why_no_folder",
@@ -141,6 +142,14 @@ def _hand(path: Path) -> str:
         here = "" if folder.is_absolute() else f" in {shown(Path.cwd())}"
         return f", and no folder {shown(folder)!r}{here}"
     return nearest(path.name, (sibling.name for sibling in folder.iterdir()))
+
+
+def seen_from(folder: Path, path: str) -> str:
+    """What may help somebody who gave the *path* of a file as it is seen from where they are, not from *folder*."""
+    if os.path.exists(folder / path) or not os.path.isfile(path):
+        return ""
+    from_there = os.path.relpath(os.path.realpath(path), os.path.realpath(folder))
+    return f"; a path is relative to the scenario: write {shown(Path(from_there))}"
 
 
 def beside(document: object, path: str) -> Path:

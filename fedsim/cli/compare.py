@@ -87,7 +87,7 @@ def _execute(arguments: argparse.Namespace) -> int:
     numbers = compare(results, at=at, target=target)
     for problem in passed_over:
         sys.stderr.write(f"Remark: passed over: {problem}\n")
-    for remark in _remarks(results, numbers, at, target):
+    for remark in _remarks(results, numbers, arguments):
         sys.stderr.write(f"Remark: {remark}\n")
     _write_csv(numbers, path)
     return 0
@@ -102,7 +102,7 @@ def _compare_points(arguments: argparse.Namespace) -> int:
     at, target = arguments.at, arguments.target
     show_sweep(results, at=at, target=target, front=arguments.front, format=arguments.format)
     numbers = results.compare(at=at, target=target)
-    for remark in [*results.remarks, *_remarks([result for _, result in results.points], numbers, at, target)]:
+    for remark in [*results.remarks, *_remarks([result for _, result in results.points], numbers, arguments)]:
         sys.stderr.write(f"Remark: {remark}\n")
     _write_csv(numbers, path)
     return 0
@@ -126,13 +126,17 @@ def _write_csv(numbers: pd.DataFrame, path: Path | None) -> None:
         write_atomically(path, as_csv(numbers).encode())
 
 
-def _remarks(
-    results: Sequence[Results], numbers: pd.DataFrame, at: Budget | None, target: float | None
-) -> Iterator[str]:
+def _remarks(results: Sequence[Results], numbers: pd.DataFrame, arguments: argparse.Namespace) -> Iterator[str]:
     """What a reader of the table could miss."""
     from fedsim.experiment.compare import run_names
+    from fedsim.experiment.fronts import FRONTS
     from fedsim.learning.target import CONFIRMING_EVALUATIONS, TOLERANCE
 
+    at, target = arguments.at, arguments.target
+    if arguments.front and not numbers[[*FRONTS]].any(axis=None):
+        trained = any(result.manifest.get("numeric_family") for result in results)
+        why = "no row has a score on every seed" if trained else "nothing was trained in these runs"
+        yield f"there is no Pareto front: {why}"
     if at is not None:
         for name, result in zip(run_names(results), results, strict=True):
             for remark in _remarks_on(result.rounds, at):

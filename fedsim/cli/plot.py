@@ -11,6 +11,9 @@ from fedsim.errors import UserError
 
 __all__ = ["add_to"]
 
+_DRAWN = {"critical_path.csv": "what rounds are made of", "link_loads.csv": "the load of links over time"}
+"""By the table that it is drawn from."""
+
 
 def add_to(commands: Commands) -> None:
     """Add this command."""
@@ -39,8 +42,10 @@ def add_to(commands: Commands) -> None:
 
 def _execute(arguments: argparse.Namespace) -> int:
     from fedsim.experiment.compare import run_names
+    from fedsim.experiment.explain import lost_times
     from fedsim.experiment.figures import save_figures
     from fedsim.experiment.network_drawings import draw_run
+    from fedsim.experiment.read_results import has_lost
     from fedsim.experiment.several_results import load_finished
     from fedsim.experiment.sweep.manifest import is_sweep
     from fedsim.scenario.scalars import printable
@@ -59,6 +64,9 @@ def _execute(arguments: argparse.Namespace) -> int:
             paths.append(draw_run(result, folder / f"{which}.{arguments.format}", name))
         except UserError as error:  # the tables are enough for all other figures
             remarks.append(f"fedsim: the network of {printable(str(result.folder))} is not drawn: {error}\n")
+        for lost in lost_times(result):
+            if what := _DRAWN.get(lost):
+                remarks.append(f"fedsim: {what} is not drawn: {has_lost(result.folder / lost)}\n")
     sys.stdout.writelines(f"{printable(str(path))}\n" for path in paths)
     sys.stderr.writelines(remarks)
     return 0

@@ -44,8 +44,10 @@ def _execute(arguments: argparse.Namespace) -> int:
     from fedsim.report.page import write_report
 
     path: Path = arguments.folders[0] / "report.html" if arguments.out is None else arguments.out
-    write_report(results, path)
+    missing = write_report(results, path)
     sys.stdout.write(f"{printable(str(path))}\n")
     for problem in passed_over:
         sys.stderr.write(f"Remark: passed over: {problem}\n")
+    for sentence in missing:
+        sys.stderr.write(f"fedsim: {sentence[0].lower()}{sentence[1:].removesuffix('.')}\n")
     return 0

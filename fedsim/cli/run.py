@@ -12,6 +12,7 @@ from fedsim.cli.arguments import (
     add_overrides,
     add_scenario,
     add_training,
+    host_options,
     place,
     reason,
     whole_numbers,
@@ -68,23 +69,18 @@ def add_to(commands: Commands) -> None:
 def _execute(arguments: argparse.Namespace) -> int:
     from fedsim.cli.progress import progress
     from fedsim.cli.tables import show_comparison, show_paper_table
-    from fedsim.experiment.host import CHECKPOINT_INTERVAL_S
-    from fedsim.experiment.run import run
+    from fedsim.experiment.run import run_with
     from fedsim.scenario.scalars import printable
 
-    scenario, interval_s = _scenario(arguments), arguments.checkpoint_interval_s
+    scenario = _scenario(arguments)
     try:
         with progress(quiet=arguments.quiet) as display:
-            results = run(
+            results = run_with(
+                host_options(arguments),
                 scenario,
                 out=arguments.out,
                 store=arguments.store,
                 resume=arguments.resume,
-                executor=arguments.executor,
-                workers=arguments.workers,
-                torch_device=arguments.torch_device,
-                precision=arguments.precision,
-                checkpoint_interval_s=CHECKPOINT_INTERVAL_S if interval_s is None else interval_s,
                 observer=display,
             )
     except KeyboardInterrupt:

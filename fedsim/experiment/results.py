@@ -13,6 +13,7 @@ import pandas as pd
 from fedsim.errors import UserError, nearest
 from fedsim.experiment.at_work import why_busy
 from fedsim.experiment.command_to_resume import command_to_resume
+from fedsim.experiment.no_run import what_it_is
 from fedsim.experiment.read_results import AGAIN, check_runs, no_table, read_manifest, read_table
 from fedsim.experiment.result_columns import (
     CONFUSION,
@@ -284,10 +285,7 @@ def load_results(folder: Path | str) -> Results:
     if not os.path.lexists(path):
         if all(os.path.lexists(folder / name) for name in ("rounds.parquet", "summary.csv")):
             raise UserError(f"{shown} has lost its manifest.json; {AGAIN}")
-        if os.path.lexists(folder / "sweep.json"):
-            points = printable(str(folder / "points"))
-            raise NoRun(f"{shown} is the folder of a sweep; give one of its points, {points}/KEY")
-        raise NoRun(f"{shown} is no run folder: it has no manifest.json")
+        raise NoRun(what_it_is(folder))
     results = Results(folder)
     if results.manifest["status"] != "finished":
         if busy := why_busy(folder):

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, TypeVar
 from pydantic import BaseModel, ValidationError
 
 from fedsim.errors import Misfit, UserError, nearest
-from fedsim.files import read_text_file
+from fedsim.files import read_text_file, seen_from
 from fedsim.outside import Unread
 from fedsim.protocols.protocol import Protocol
 from fedsim.registry import names
@@ -46,7 +46,6 @@ KEY = "extends"
 TOPOLOGY = "topology"
 """The key whose value may be a file, which becomes part of the scenario before any other key is changed."""
 MANY_VALUES = 50_000
-
 
 Part = TypeVar("Part", bound=BaseModel)
 
@@ -180,7 +179,8 @@ def _with_topology(document: Document, folder: Path) -> Document:
     try:
         inner = _read_topology(folder / named)
     except UserError as error:
-        meant = f"; for the topology of this name write {{name: {named}}}" if named in names("topologies") else ""
+        known = named in names("topologies")
+        meant = f"; for the topology of this name write {{name: {named}}}" if known else seen_from(folder, named)
         raise UserError(message_line(f"{document.where((TOPOLOGY,))}: topology: {error}{meant}")) from None
     locations = document.locations.grafted(TOPOLOGY, inner.locations, inner.source)
     return replace(document, data={**document.data, TOPOLOGY: inner.data}, locations=locations)

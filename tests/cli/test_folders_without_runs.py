@@ -7,7 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from refusals import Refusals, lay_out
+from refusals import Files, Refusals, lay_out
 from tiny_results import rounds_of, write_results
 
 from fedsim.cli import main
@@ -111,7 +111,10 @@ def test_figures_go_to_the_run_that_is_left(runs: Path, capsys: Capture) -> None
 @pytest.mark.parametrize("words", ["trace", "retime"])
 def test_a_sweep_is_not_one_run(words: str, refused: Refusals) -> None:
     lay_out({"runs/study/sweep.json": "{}"}, refused.folder)
-    message = "runs/study is the folder of a sweep; give one of its points, runs/study/points/KEY"
+    message = (
+        "runs/study is the folder of a sweep; give one of its points, runs/study/points/KEY (the column point of "
+        "runs/study/sweep.csv has each KEY)"
+    )
     refused.check(*words.split(), "runs/study", message=message)
 
 
@@ -120,3 +123,23 @@ def test_a_sweep_whose_manifest_is_damaged_is_one_message(words: str, refused: R
     lay_out({"runs/study/sweep.json": "{}"}, refused.folder)
     message = "runs/study/sweep.json is no manifest of a sweep (its key 'scenario')"
     refused.check(*words.split(), "runs/study", message=message)
+
+
+COMMAND = "fedsim run plant.yaml --out runs/a/run-0b"
+SEARCHES: dict[str, tuple[Files, str]] = {
+    "what it found was not run": ({"advice.json": json.dumps({"command": COMMAND})}, f"run that this makes: {COMMAND}"),
+    "what it found was run": (
+        {"advice.json": json.dumps({"command": COMMAND}), "run-0b/manifest.json": "{}"},
+        "run of what it has found, runs/a/run-0b",
+    ),
+    "it found nothing": ({"advice.json": json.dumps({"command": None})}, "folder of a run"),
+    "it was cut off": ({"advice.json": "{"}, "folder of a run"),
+}
+
+
+@pytest.mark.parametrize(("files", "give"), SEARCHES.values(), ids=SEARCHES)
+def test_a_search_is_no_run(files: Files, give: str, refused: Refusals) -> None:
+    lay_out({f"runs/a/{name}": content for name, content in files.items()}, refused.folder)
+    message = f"runs/a is the folder of a search (fedsim advise) with its table in advice.csv; give the {give}"
+    for words in ("compare", "explain", "plot", "report", "export --to parquet", "trace", "retime"):
+        refused.check(*words.split(), "runs/a", message=message)

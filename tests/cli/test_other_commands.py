@@ -103,6 +103,28 @@ def test_a_target_that_nobody_reached_is_said(tmp_path: Path, capsys: Capture) -
     assert "Remark: there is no accuracy here that could reach 0.8" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("trained", "accuracies", "why"),
+    [
+        (None, ([nan], [nan]), "nothing was trained in these runs"),
+        ("float32", ([nan], [0.5]), "no row has a score on every seed"),
+        ("float32", ([0.5], [0.5]), None),
+    ],
+)
+def test_where_nobody_is_on_a_front_a_remark_says_why(
+    trained: str | None, accuracies: tuple[list[float], ...], why: str | None, tmp_path: Path, capsys: Capture
+) -> None:
+    rounds = [rounds_of("a", seed, scores) for seed, scores in enumerate(accuracies, 1)]
+    folder = write_results(tmp_path / "run", rounds).folder
+    manifest = folder / "manifest.json"
+    manifest.write_text(json.dumps({**json.loads(manifest.read_bytes()), "numeric_family": trained}))
+    assert main(["compare", str(folder), "--front"]) == 0
+    said = [line for line in capsys.readouterr().err.splitlines() if "front" in line]
+    assert said == ([] if why is None else [f"Remark: there is no Pareto front: {why}"])
+    assert main(["compare", str(folder)]) == 0
+    assert "front" not in capsys.readouterr().err
+
+
 def test_who_ended_before_the_budget_is_said(tmp_path: Path, capsys: Capture) -> None:
     write_results(tmp_path / "run", [rounds_of("short", 1, [0.2, 0.8]), rounds_of("long", 1, [0.1] * 9)])
     assert main(["compare", str(tmp_path / "run"), "--at", "round=5"]) == 0

@@ -113,8 +113,9 @@ def test_what_is_the_same_in_all_rows_of_a_sweep_stands_once_above_them(
     sweep: SweepResults, capsys: pytest.CaptureFixture[str]
 ) -> None:
     show_sweep(sweep)
-    same, blank, head, _, *rows = capsys.readouterr().out.splitlines()
-    assert same.startswith("In all rows: model.name one; protocol fedavg; seeds 1; ") and blank == ""
+    same, further, blank, head, _, *rows = capsys.readouterr().out.splitlines()
+    assert same.startswith("In all rows: model.name one; protocol fedavg; simulated time 10 s; ")
+    assert further == "rounds 1" and blank == ""
     assert [cell.strip() for cell in head.split("|")] == ["", "cell.radio", "fedavg.fraction", "accuracy", "loss", ""]
     assert len(rows) == 4 and len(same) <= 100
     show_sweep(sweep, format="markdown")

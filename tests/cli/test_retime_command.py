@@ -91,6 +91,17 @@ def test_a_training_that_was_not_made_is_refused_with_the_command_that_makes_it(
     refused.check("retime", plant, "--set", "stop.rounds=4", "--quiet", message=message)
 
 
+def test_a_path_is_relative_to_the_scenario_of_the_run(plant: str, refused: Refusals) -> None:
+    Path("hall.yaml").write_text("name: star\ndevices: 3\n")
+    words = ["retime", plant, "--quiet", "--set"]
+    message = (
+        "--set topology=hall.yaml: topology: my plant/hall.yaml: there is no such file; a path is relative to the "
+        "scenario: write ../hall.yaml"
+    )
+    refused.check(*words, "topology=hall.yaml", message=message)
+    assert main([*words, "topology=../hall.yaml"]) == 0
+
+
 def test_what_is_no_run_is_refused(plant: str, refused: Refusals) -> None:
     refused.check("retime", "my plnt", message="there is no run folder my plnt; did you mean 'my plant'?")
     refused.check("retime", "my plant/store", message="my plant/store is no run folder: it has no manifest.json")

@@ -176,7 +176,7 @@ def test_an_interrupted_run_says_how_to_go_on(tmp_path: Path, capsys: Capture, m
     def interrupted(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("fedsim.experiment.run.run", interrupted)
+    monkeypatch.setattr("fedsim.experiment.run.run_with", interrupted)
     path = write_scenario(tmp_path)
     words = ["run", str(path), "--only", "prox, strong"]
     assert main(words) == 130
@@ -190,7 +190,7 @@ def test_a_bug_is_no_users_error(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     def broken(*_: object, **__: object) -> None:
         raise ZeroDivisionError("a bug")
 
-    monkeypatch.setattr("fedsim.experiment.run.run", broken)
+    monkeypatch.setattr("fedsim.experiment.run.run_with", broken)
     with pytest.raises(ZeroDivisionError, match="a bug"):
         run(tmp_path)
 

@@ -81,6 +81,10 @@ def test_it_prints_a_row_for_each_point_and_protocol_and_leaves_a_table(command:
             ["--vary", "protocols.fedavg.fraction=0.5,2"],
             "--vary protocols.fedavg.fraction=2: protocols[0].fraction: 2 ...",
         ),
+        (
+            ["--vary", "protocols.fedavgg.fraction=0.5,1"],
+            "--vary protocols.fedavgg.fraction=0.5: protocols has no item called 'fedavgg'; did you mean 'fedavg'? ...",
+        ),
         ([], "plant.yaml: has no section sweep; give --vary key.path=value,value, or write one"),
         (
             ["--vary", "training.epochs=1,2", "--out", "notes"],

@@ -129,6 +129,12 @@ FILES: dict[str, tuple[Files, list[str], str]] = {  # files, words of the comman
         ["run", "plant.yaml"],
         "plant.yaml:5: topology: star: there is no such file; for the topology of this name write {name: star}",
     ),
+    "a topology as it is seen from here": (
+        {"plants/plant.yaml": PLANT, "parks/park.yaml": PARK},
+        ["run", "plants/plant.yaml", "--set", "topology=parks/park.yaml"],
+        "--set topology=parks/park.yaml: topology: plants/parks/park.yaml: there is no such file, and no folder "
+        "'plants/parks' in ...; a path is relative to the scenario: write ../parks/park.yaml",
+    ),
     "a topology of another suffix": (
         {"plant.yaml": IN_A_FILE.replace("park.yaml", "park.csv"), "park.csv": "sensor,station\n"},
         ["run", "plant.yaml"],
@@ -180,6 +186,10 @@ TOPOLOGIES: dict[str, tuple[dict[str, str], str]] = {
         {"attach: mast": "attach: mast, device: camrea"},
         "park.yaml:6: topology.nodes.cam: sensor 'cam-1' is of device class 'camrea', which devices.classes does not "
         "have; did you mean 'camera'? (classes: camera)",
+    ),
+    "a link to itself": (
+        {"[hall, mast]": "[mast, mast]"},
+        "park.yaml:9: topology.links[1]: 'mast' is linked to itself, and a link must join two nodes; remove it",
     ),
     "a rate in another unit": (
         {"[hall, mast], rate_bps: 1.0e+9": "[hall, mast], rate_mbps: 1000"},
