@@ -19,8 +19,8 @@ from fedsim.experiment.compare import compare, run_names
 from fedsim.experiment.compare_device_classes import compare_device_classes
 from fedsim.experiment.planned_costs import planned_costs
 from fedsim.experiment.remarks_after import remarks
-from fedsim.scenario.scalars import printable
 from fedsim.viz.advice_table import advice_cells
+from fedsim.viz.sweep_cells import sweep_cells, without_what_is_the_same
 from fedsim.viz.tables import (
     COSTS,
     DEVICE_CLASSES,
@@ -97,27 +97,18 @@ def show_sweep(
         sys.stdout.write(as_csv(compared))
         return
     further = () if at is None else (at[0],)
-    cells = comparison_cells(compared, further, front=front, units_in_head=format != "table")
-    cells = cells.drop(columns="run", errors="ignore")
-    for position, key in enumerate(keys):
-        cells.insert(position, key, [printable(str(value)) for value in compared[key]])
+    cells = sweep_cells(compared, keys, further, front=front, units_in_head=format != "table")
     if format == "table":
-        cells, same = _without_what_is_the_same(cells)
+        cells, same = without_what_is_the_same(cells)
         console = Console(file=sys.stdout)
         if same:
             width = WIDTH if _is_pipe(console) else min(WIDTH, console.width)
-            text = textwrap.fill(f"In all rows: {same}", width, break_long_words=False)
+            text = textwrap.fill(same, width, break_long_words=False)
             sys.stdout.write(f"{_ascii(text) if _is_pipe(console) else text}\n\n")
         show_cells(cells, left=(*keys, "protocol"), apart=keys, console=console)
     else:
         _WRITERS[format]("", cells, (*keys, "protocol"), False)
     sys.stdout.flush()
-
-
-def _without_what_is_the_same(cells: pd.DataFrame) -> tuple[pd.DataFrame, str]:
-    """The columns in which several rows differ, and those in which they do not in words."""
-    same = [title for title in cells if len(cells) > 1 and cells[title].nunique() == 1]
-    return cells.drop(columns=same), "; ".join(f"{title} {cells[title].iloc[0]}" for title in same)
 
 
 def show_advice(advice: Advice, *, format: Format = "table") -> None:

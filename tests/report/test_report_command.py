@@ -54,7 +54,7 @@ def test_a_sweep_is_one_report_whose_points_are_called_by_their_values(run: Path
     text = (sweep / "report.html").read_text()
     name = f"training.hostile={hostile}"
     assert hostile not in text
-    assert f"<h1>{escape(name)}; training.hostile=tame</h1>" in text
+    assert f"<h1>{escape(name)}, training.hostile=tame</h1>" in text
     assert f"hostile={escape(hostile)}</h2>" in text
 
 
