@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+import textwrap
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
@@ -18,9 +19,17 @@ from fedsim.experiment.compare import compare, run_names
 from fedsim.experiment.compare_device_classes import compare_device_classes
 from fedsim.experiment.planned_costs import planned_costs
 from fedsim.experiment.remarks_after import remarks
-from fedsim.scenario.scalars import printable
 from fedsim.viz.advice_table import advice_cells
-from fedsim.viz.tables import COSTS, DEVICE_CLASSES, comparison_cells, cost_cells, further_tables, number_cells
+from fedsim.viz.sweep_cells import sweep_cells, without_what_is_the_same
+from fedsim.viz.tables import (
+    COSTS,
+    DEVICE_CLASSES,
+    WIDTH,
+    comparison_cells,
+    cost_cells,
+    further_tables,
+    number_cells,
+)
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -79,17 +88,26 @@ def show_sweep(
     front: bool = False,
     format: Format = "table",
 ) -> None:
-    """Print a row for each point and protocol of a sweep, its values of the varied keys before all else."""
+    """Print a row for each point and protocol of a sweep, its values of the varied keys before all else.
+
+    As a ``table``, what is the same in all rows stands once above it.
+    """
     compared, keys = results.compare(at=at, target=target), results.manifest.short_keys
     if format == "csv":
         sys.stdout.write(as_csv(compared))
         return
     further = () if at is None else (at[0],)
-    cells = comparison_cells(compared, further, front=front, units_in_head=format != "table")
-    cells = cells.drop(columns="run", errors="ignore")
-    for position, key in enumerate(keys):
-        cells.insert(position, key, [printable(str(value)) for value in compared[key]])
-    _WRITERS[format]("", cells, (*keys, "protocol"), False)
+    cells = sweep_cells(compared, keys, further, front=front, units_in_head=format != "table")
+    if format == "table":
+        cells, same = without_what_is_the_same(cells)
+        console = Console(file=sys.stdout)
+        if same:
+            width = WIDTH if _is_pipe(console) else min(WIDTH, console.width)
+            text = textwrap.fill(same, width, break_long_words=False)
+            sys.stdout.write(f"{_ascii(text) if _is_pipe(console) else text}\n\n")
+        show_cells(cells, left=(*keys, "protocol"), apart=keys, console=console)
+    else:
+        _WRITERS[format]("", cells, (*keys, "protocol"), False)
     sys.stdout.flush()
 
 
@@ -166,33 +184,61 @@ def show_paper_table(name: str, results: Results) -> None:
         show_cells(number_cells(table), left=("system", "quantity", "unit"))
 
 
-def show_cells(cells: pd.DataFrame, *, left: Sequence[str], console: Console | None = None) -> None:
+def show_cells(
+    cells: pd.DataFrame, *, left: Sequence[str], apart: Sequence[str] = ("run",), console: Console | None = None
+) -> None:
     """Print *cells*, text by column; the columns named in *left* flush left, the others flush right.
 
     On a terminal that is too narrow an interval goes below its mean, which keeps the unit; if that is not enough, each
-    run gets a table of its own, which is then as wide as its words ask for. On a pipe it is Markdown.
+    run gets a table of its own, or each value of the first columns of *apart*, of as many as it takes. That table is
+    then as wide as its words ask for. On a pipe it is Markdown.
     """
     console = console or Console(file=sys.stdout)
-    if not console.is_terminal or console.options.ascii_only:
+    if _is_pipe(console):
         console.file.write(markdown(cells, left=left))
         return
+    for position, (title, part) in enumerate(_fitting(cells, left, apart, console)):
+        if title:
+            console.print(Text(f"\n{title}" if position else title, style="bold"), soft_wrap=True)
+        console.print(_table(part, left, console), crop=False)
+
+
+def _fitting(
+    cells: pd.DataFrame, left: Sequence[str], apart: Sequence[str], console: Console
+) -> Iterator[tuple[str, pd.DataFrame]]:
+    """*cells*, or parts of them with a title, without the columns that the title tells."""
+    by = next((title for title in apart if title in cells), None)
+    if by is None or (_table(cells, left, console).width or 0) <= console.width:
+        yield "", cells
+        return
+    for value, rows in cells.groupby(by, sort=False):
+        own = str(value) if by == "run" else f"{by}={value}"
+        filled = rows.loc[:, (rows != "").any()].drop(columns=by)
+        for title, part in _fitting(filled, left, apart, console):
+            yield f"{own}, {title}" if title else own, part
+
+
+def _table(cells: pd.DataFrame, left: Sequence[str], console: Console) -> Table:
+    """As narrow as the *console* asks for, if its words let it."""
     table = _drawn(cells, left)
     if _width(table, console) > console.width:
         table = _drawn(cells.map(_folded).rename(columns=lambda title: title.replace(" ", "\n")), left)
     table.width = _width(table, console)
-    if table.width > console.width and "run" in cells:
-        for position, (run, rows) in enumerate(cells.groupby("run", sort=False)):
-            console.print(Text(f"\n{run}" if position else str(run), style="bold"), soft_wrap=True)
-            filled = rows.loc[:, (rows != "").any()].drop(columns="run")
-            show_cells(filled, left=left, console=console)
-        return
-    console.print(table, crop=False)
+    return table
 
 
 def markdown(cells: pd.DataFrame, *, left: Sequence[str]) -> str:
     """*cells* as a Markdown table that is also easy to read as it is; ``±`` becomes ``+/-``, ``µ`` ``u``."""
-    plain = {"±": "+/-", "µ": "u", "|": r"\|"}
-    return _piped(cells.map(lambda text: re.sub("[±µ|]", lambda sign: plain[sign[0]], text)), left=left)
+    return _piped(cells.map(lambda text: _ascii(text).replace("|", r"\|")), left=left)
+
+
+def _ascii(text: str) -> str:
+    return text.replace("±", "+/-").replace("µ", "u")
+
+
+def _is_pipe(console: Console) -> bool:
+    """Whether there is a plain text to be written, be it that the terminal has no letters for more."""
+    return not console.is_terminal or console.options.ascii_only
 
 
 def _piped(cells: pd.DataFrame, *, left: Sequence[str]) -> str:

@@ -11,9 +11,13 @@ import pandas as pd
 
 from fedsim.experiment.means_over_seeds import means_over_seeds
 from fedsim.scenario.scalars import printable
-from fedsim.viz.tables import WIDTH, comparison_cells, further_tables
+from fedsim.viz.sweep_cells import sweep_cells, without_what_is_the_same
+from fedsim.viz.tables import WIDTH, comparison_cells, further_tables, many
 
-__all__ = ["as_html", "as_text"]
+__all__ = ["as_html", "as_text", "sweep_as_html"]
+
+_MOST_ROWS = 200
+"""Of a sweep; of more, those in the middle are left out."""
 
 
 def as_text(name: str, folder: Path, summary: pd.DataFrame, remarks: Sequence[str]) -> str:
@@ -29,12 +33,30 @@ def as_text(name: str, folder: Path, summary: pd.DataFrame, remarks: Sequence[st
 
 def as_html(name: str, folder: Path, summary: pd.DataFrame, remarks: Sequence[str]) -> str:
     """A heading, a table and the remarks, without any style of their own."""
-    heading = f"<div><strong>{escape(name)}</strong>, in <code>{escape(_short(folder))}</code></div>"
+    heading = _heading(name, "", folder)
     means = pd.DataFrame(means_over_seeds([(name, summary)]))
     table = comparison_cells(means).to_html(index=False, border=0)
     for title, cells in further_tables(means):
         table += f"<div>{escape(title)}</div>{cells.to_html(index=False, border=0)}"
-    return heading + table + "".join(f"<div>Remark: {escape(remark)}</div>" for remark in remarks)
+    return heading + table + _remarks(remarks)
+
+
+def sweep_as_html(
+    name: str, folder: Path, points: int, compared: pd.DataFrame, keys: Sequence[str], remarks: Sequence[str]
+) -> str:
+    """The same of a sweep, with a row for each point and protocol."""
+    cells, same = without_what_is_the_same(sweep_cells(compared, keys))
+    table = cells.to_html(index=False, border=0, max_rows=_MOST_ROWS)
+    said = f"<div>{escape(same)}</div>" if same else ""
+    return _heading(name, f", a sweep of {many(points, 'point')}", folder) + said + table + _remarks(remarks)
+
+
+def _heading(name: str, what: str, folder: Path) -> str:
+    return f"<div><strong>{escape(name)}</strong>{what}, in <code>{escape(_short(folder))}</code></div>"
+
+
+def _remarks(remarks: Sequence[str]) -> str:
+    return "".join(f"<div>Remark: {escape(remark)}</div>" for remark in remarks)
 
 
 def _as_lines(cells: pd.DataFrame) -> str:

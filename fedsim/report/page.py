@@ -108,8 +108,9 @@ def _page_of(sections: Sequence[Section], results: Sequence[Results]) -> str:
 
 def _title(names: Sequence[str]) -> str:
     """The names of a few runs; of many, as of a sweep, the first ones and how many others there are."""
+    comma = "; " if any(", " in name for name in names) else ", "
     more = len(names) - _MOST_IN_TITLE
-    return "; ".join(names) if more <= 0 else f"{'; '.join(names[:_MOST_IN_TITLE])}; and {more} more"
+    return comma.join([*names[:_MOST_IN_TITLE], *([f"and {more} more"] if more > 0 else [])])
 
 
 def _sections(results: Sequence[Results]) -> list[Section]:

@@ -10,10 +10,11 @@ from pathlib import Path
 import pandas as pd
 import pytest
 from rich.console import Console
-from tiny_results import rounds_of, summary_of, write_results
+from tiny_results import rounds_of, summary_of, write_results, write_sweep
 
-from fedsim.cli.tables import markdown, show_cells
+from fedsim.cli.tables import markdown, show_cells, show_sweep
 from fedsim.experiment.compare import compare
+from fedsim.experiment.sweep.results import SweepResults, load_sweep
 from fedsim.viz.tables import comparison_cells
 
 CELLS = pd.DataFrame(
@@ -21,9 +22,12 @@ CELLS = pd.DataFrame(
 )
 
 
-def printed(cells: pd.DataFrame, width: int) -> str:
+def printed(
+    cells: pd.DataFrame, width: int, left: tuple[str, ...] = ("run", "protocol"), apart: tuple[str, ...] = ("run",)
+) -> str:
     terminal = io.StringIO()
-    show_cells(cells, left=("run", "protocol"), console=Console(file=terminal, force_terminal=True, width=width))
+    console = Console(file=terminal, force_terminal=True, width=width)
+    show_cells(cells, left=left, apart=apart, console=console)
     return re.sub(r"\x1b\[[0-9;]*m", "", terminal.getvalue())
 
 
@@ -93,6 +97,54 @@ def test_a_runs_own_table_leaves_out_what_only_other_runs_have(crowded: pd.DataF
     both = of_two_runs(crowded)
     both.loc[both["run"] == "a second run", "loss"] = ""
     assert printed(both, 100).count("loss") == 1
+
+
+@pytest.fixture
+def sweep(tmp_path: Path) -> SweepResults:
+    """Two keys with several values each, and one with a single value."""
+    rows = [
+        [{"profile": profile}, fraction, "one"] for profile in ("nb_iot_nb1", "lte_m_m1") for fraction in (0.1, 0.3)
+    ]
+    keys = ["network.cell.radio", "protocols.fedavg.fraction", "model.name"]
+    return load_sweep(write_sweep(tmp_path / "study", keys, rows))
+
+
+def test_what_is_the_same_in_all_rows_of_a_sweep_stands_once_above_them(
+    sweep: SweepResults, capsys: pytest.CaptureFixture[str]
+) -> None:
+    show_sweep(sweep)
+    same, further, blank, head, _, *rows = capsys.readouterr().out.splitlines()
+    assert same.startswith("In all rows: model.name one; protocol fedavg; simulated time 10 s; ")
+    assert further == "rounds 1" and blank == ""
+    assert [cell.strip() for cell in head.split("|")] == ["", "cell.radio", "fedavg.fraction", "accuracy", "loss", ""]
+    assert len(rows) == 4 and len(same) <= 100
+    show_sweep(sweep, format="markdown")
+    assert "In all rows" not in (pasted := capsys.readouterr().out) and "model.name" in pasted
+    show_sweep(sweep, format="csv")
+    assert capsys.readouterr().out.startswith("cell.radio,fedavg.fraction,model.name,run,")
+
+
+def test_a_sweep_of_one_row_is_all_in_the_table(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    show_sweep(load_sweep(write_sweep(tmp_path / "one", ["training.epochs"], [[1]])))
+    assert capsys.readouterr().out.startswith("| training.epochs | protocol | ")
+
+
+@pytest.mark.parametrize(
+    ("width", "titles"),
+    [
+        (80, []),
+        (45, ["cell.radio=nb", "cell.radio=lte"]),
+        (25, ["cell.radio=nb, fraction=0.1", "cell.radio=nb, fraction=0.3", "cell.radio=lte, fraction=0.1"]),
+    ],
+)
+def test_a_narrow_terminal_has_a_table_for_each_value_of_as_many_keys_as_it_takes(
+    width: int, titles: list[str]
+) -> None:
+    keys = {"cell.radio": ["nb", "nb", "lte"], "fraction": ["0.1", "0.3", "0.1"]}
+    cells = pd.DataFrame({**keys, "accuracy": ["0.912"] * 3, "simulated time": ["1.20 h"] * 3, "uplink": ["1 MB"] * 3})
+    text = printed(cells, width, left=tuple(keys), apart=tuple(keys))
+    assert [line for line in text.splitlines() if "=" in line] == titles
+    assert text.count("accuracy") == max(1, len(titles)) and text.count("0.912") == 3
 
 
 def test_markup_in_a_label_is_only_text() -> None:

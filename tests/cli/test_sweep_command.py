@@ -37,7 +37,8 @@ SWEEP = ("sweep", "plant.yaml", "--no-training", RADIO, "--vary", "protocols.fed
 @pytest.mark.slow
 def test_it_prints_a_row_for_each_point_and_protocol_and_leaves_a_table(command: Command, tmp_path: Path) -> None:
     out, err = command(*SWEEP)
-    head, _, *rows = out.splitlines()
+    same, _, head, _, *rows = out.splitlines()
+    assert same.startswith("In all rows: ") and same.endswith("; rounds 2")
     assert [cell.strip() for cell in head.split("|")][1:4] == ["radio.uplink_bps", "fedavg.fraction", "protocol"]
     assert len(rows) == 2 * 2 * 2
     assert "4 points, of which 0 are there already" in err

@@ -26,7 +26,7 @@ def export(
 ) -> Path | str:
     """Hand *results* (or run folders) over to ``tensorboard``, ``mlflow`` or ``parquet``; returns where they are now.
 
-    That is the folder *out*, which is written as a whole or not at all; without it, ``exports/<to>`` in the run folder.
+    That is the folder *out*, which is written as a whole or not at all; without it, ``exports/<to>`` in the given one.
     An export that is there is replaced, anything else refused. With ``mlflow``, *tracking_uri* is a tracking server or
     a database to add the runs to instead; without it, and without *out*, ``MLFLOW_TRACKING_URI`` is. What an earlier
     export of the same run has put there is deleted once the new one is complete.
@@ -48,9 +48,8 @@ def export(
     if out is None and len(results) > 1:
         raise UserError("several run folders go into one export: say where to put it with --out DIR")
     given = results[0]
-    place = (
-        Path(out) if out is not None else (given.folder if isinstance(given, Results) else Path(given)) / "exports" / to
-    )
+    home = given.folder if isinstance(given, Results) else Path(given)
+    place = home / "exports" / to if out is None else Path(out)
     for result in opened:
         if is_inside(place, result.folder) and not is_inside(place, result.folder / "exports"):
             problem = f"{shown(place)} is inside the run {shown(result.folder)}"

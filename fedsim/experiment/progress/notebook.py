@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from html import escape
 
@@ -12,22 +12,42 @@ from IPython.display import DisplayHandle, display
 from fedsim.experiment.progress.display import Display, OneRun
 from fedsim.viz.human import clock
 
-__all__ = ["NotebookBars"]
+__all__ = ["REDRAW_INTERVAL_S", "CellOutput", "NotebookBars"]
 
 REDRAW_INTERVAL_S = 0.25  # each time, all lines are sent to the browser
 BOX = "max-height: 24em; overflow: auto"  # hundreds of runs are scrolled
 BAR = "width: 12em; vertical-align: middle"
 
 
-class NotebookBars(Display):
+class CellOutput:
     """One output of a cell, which is updated in place. It needs no widgets: HTML, or text where there is no HTML."""
+
+    def __init__(self) -> None:
+        self._handle: DisplayHandle | None = None
+
+    def show(self, lines: Sequence[str], bars: Sequence[tuple[float | None, str]]) -> None:
+        """Some *lines*, and below them *bars*: how much is over, if anything tells, and a text."""
+        text = [f"<div>{escape(line)}</div>" for line in lines]
+        text += [f"<div>{_bar(share)} {escape(said)}</div>" for share, said in bars]
+        content = {
+            "text/html": f'<div style="{BOX}">{"".join(text)}</div>',
+            "text/plain": "\n".join([*lines, *(said for _, said in bars)]),
+        }
+        if self._handle is None:
+            self._handle = display(content, raw=True, display_id=True)  # type: ignore[no-untyped-call]
+        else:
+            self._handle.update(content, raw=True)  # type: ignore[no-untyped-call]
+
+
+class NotebookBars(Display):
+    """In one output of a cell, a bar for each run; of one that has ended, a line."""
 
     _interval_s = REDRAW_INTERVAL_S
 
     def __init__(self, now: Callable[[], float] = time.monotonic) -> None:
         super().__init__(now)
         self._lines: list[str] = []
-        self._output: DisplayHandle | None = None
+        self._output = CellOutput()
 
     @contextmanager
     def shown(self) -> Iterator[None]:
@@ -60,16 +80,7 @@ class NotebookBars(Display):
         self._draw()
 
     def _draw(self) -> None:
-        lines = "".join(f"<div>{escape(line)}</div>" for line in self._lines)
-        bars = "".join(f"<div>{_bar(run.share)} {escape(str(run))}</div>" for run in self._runs.values())
-        content = {
-            "text/html": f'<div style="{BOX}">{lines}{bars}</div>',
-            "text/plain": "\n".join([*self._lines, *map(str, self._runs.values())]),
-        }
-        if self._output is None:
-            self._output = display(content, raw=True, display_id=True)  # type: ignore[no-untyped-call]
-        else:
-            self._output.update(content, raw=True)  # type: ignore[no-untyped-call]
+        self._output.show(self._lines, [(run.share, str(run)) for run in self._runs.values()])
 
 
 def _bar(share: float | None) -> str:

@@ -1,4 +1,4 @@
-"""How far a whole sweep has come: bars on a terminal, lines on a pipe."""
+"""How far a whole sweep has come: bars in a notebook or on a terminal, lines on a pipe."""
 
 from __future__ import annotations
 
@@ -11,12 +11,13 @@ from typing import TYPE_CHECKING, Protocol, TextIO
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
+from fedsim.experiment.progress.surroundings import in_notebook
 from fedsim.scenario.scalars import printable
 
 if TYPE_CHECKING:
     from fedsim.experiment.sweep.points import Point
 
-__all__ = ["SweepDisplay", "sweep_display_for"]
+__all__ = ["ALL_THERE", "Happened", "SweepDisplay", "sweep_display_for"]
 
 ALL_THERE = "all points are there already: nothing is run"
 LINE_INTERVAL_S = 10.0  # of what is under way; each point that ends has a line
@@ -142,17 +143,23 @@ class _Bars(SweepDisplay):
 
 @contextmanager
 def sweep_display_for(progress: bool | None, *, total: int, said: str = "sweep") -> Iterator[SweepDisplay]:
-    """What shows the sweep of a ``with`` block, of *total* points: bars on a terminal (standard error).
+    """What shows the sweep of a ``with`` block, of *total* points: bars in a notebook or a terminal (standard error).
 
     *said* is what it is called: a sweep, or a part of a search.
 
     Elsewhere there are lines if *progress* is True, and nothing if it is None. False shows nothing at all.
     """
-    if progress is False or (progress is None and not sys.stderr.isatty()):
+    if progress is False:
         yield SweepDisplay(total)
+    elif in_notebook():
+        from fedsim.experiment.sweep.notebook import NotebookSweep
+
+        notebook = NotebookSweep(total, said)
+        with notebook.shown():
+            yield notebook
     elif sys.stderr.isatty():
         bars = _Bars(total, Console(stderr=True), said)
         with bars.bars:
             yield bars
     else:
-        yield _Lines(total, sys.stderr, said)
+        yield _Lines(total, sys.stderr, said) if progress else SweepDisplay(total)

@@ -27,7 +27,7 @@ class Point:
     """One run of a sweep."""
 
     key: str
-    """A hash of its whole scenario, and the name of its run folder: it is the same in each sweep with this point."""
+    """A hash of its whole scenario, which names its run folder: the same point of another sweep has the same key."""
     values: Row
     said: str
     """Its values, for people."""

@@ -14,6 +14,7 @@ import pandas as pd
 from fedsim.errors import UserError, nearest
 from fedsim.experiment.compare import Budget, compare, run_names
 from fedsim.experiment.results import Results
+from fedsim.experiment.shown_results import sweep_as_html
 from fedsim.experiment.sweep.manifest import SweepManifest, finished_sweep, load_points, read_sweep
 from fedsim.experiment.sweep.variation import column_of
 from fedsim.files import shown
@@ -29,7 +30,10 @@ Cell = str | int | float | bool
 
 @dataclass(frozen=True, repr=False)
 class SweepResults:
-    """A finished sweep. Tables are read when they are first asked for."""
+    """A finished sweep. Tables are read when they are first asked for.
+
+    As the last line of a notebook's cell it shows the comparison of its points.
+    """
 
     folder: Path
 
@@ -106,6 +110,15 @@ class SweepResults:
 
     def __repr__(self) -> str:
         return f"SweepResults of {len(self.manifest.points)} points in {shown(self.folder)}"
+
+    def _repr_html_(self) -> str | None:
+        manifest = self.manifest
+        try:
+            compared, remarks = self.compare(), self.remarks
+        except UserError:  # what is lost is said when it is asked for
+            return None
+        count = len(manifest.points)
+        return sweep_as_html(manifest.scenario, self.folder, count, compared, manifest.short_keys, remarks)
 
 
 def load_sweep(folder: Path | str) -> SweepResults:
