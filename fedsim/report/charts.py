@@ -83,14 +83,14 @@ def shapes(entries: Sequence[Entry]) -> alt.Scale:
     return alt.Scale(domain=_numbers(entries), range=[entry.shape for entry in entries])
 
 
-def whole_marks(first: int, last: int) -> alt.Axis:
-    """An axis of rounds from the *first* to the *last* one, with marks at whole numbers.
+def whole_marks(first: int, last: int, title: str = "round") -> alt.Axis:
+    """An axis of rounds, or of others that are counted, from the *first* to the *last* one: marks at whole numbers.
 
     >>> whole_marks(2, 3).values, whole_marks(1, 40).values, whole_marks(7, 7).values
     ([2, 3], [5, 10, 15, 20, 25, 30, 35, 40], [7])
     """
     step = next(step for step in _steps() if last - first < _MARKS * step)
-    return alt.Axis(title="round", values=list(range(first + -first % step, last + 1, step)), format=",d")
+    return alt.Axis(title=title, values=list(range(first + -first % step, last + 1, step)), format=",d")
 
 
 def _steps() -> Iterator[int]:
