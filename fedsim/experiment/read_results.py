@@ -140,8 +140,8 @@ def read_table(path: Path, columns: Columns) -> pd.DataFrame:
         with path.open("rb") as file:  # a path could also be taken for an address
             table = _READERS[path.suffix](file)
         _check(table, columns)
-    except (OSError, ValueError, pa.ArrowException) as error:
-        raise no_table(path, show_text(" ".join(str(error).split()))) from None
+    except (OSError, ValueError) as error:
+        raise no_table(path, show_text(getattr(error, "strerror", None) or str(error))) from None
     return table
 
 
@@ -161,7 +161,12 @@ def no_table(path: Path, reason: str) -> UserError:
 
 
 def _read_parquet(file: BinaryIO) -> pd.DataFrame:
-    table: pd.DataFrame = pq.ParquetFile(file).read().to_pandas()
+    try:
+        table: pd.DataFrame = pq.ParquetFile(file).read().to_pandas()
+    except (OSError, ValueError, pa.ArrowException) as error:
+        if getattr(error, "errno", None) is not None:  # it is the disk
+            raise
+        raise ValueError("it is cut off, or no Parquet file") from None
     return table
 
 
@@ -171,7 +176,10 @@ def _read_csv(file: BinaryIO) -> pd.DataFrame:
     if not content.endswith(b"\n"):
         raise ValueError("the last line has no end" if content else "it is empty")
     names = dict.fromkeys(("protocol", "link", "true", "predicted", "client"), str)
-    table = pd.read_csv(io.BytesIO(content), dtype=names, keep_default_na=False, na_values=[""])
+    try:
+        table = pd.read_csv(io.BytesIO(content), dtype=names, keep_default_na=False, na_values=[""])
+    except ValueError:
+        raise ValueError("it is no CSV file, with as many cells in each line") from None
     if not isinstance(table.index, pd.RangeIndex):  # pandas takes what is beyond the header for names of rows
         raise ValueError("rows that are longer than the first")
     return table
