@@ -22,9 +22,9 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
 from fedsim.errors import UserError
 from fedsim.experiment.result_columns import Columns
-from fedsim.files import read_text_file
+from fedsim.files import read_text_file, shown
 from fedsim.metrics.chosen import chosen_columns
-from fedsim.scenario.scalars import message_line, printable, show, show_text
+from fedsim.scenario.scalars import message_line, show, show_text
 from fedsim.settings import NonNegative
 
 __all__ = ["AGAIN", "check_runs", "no_table", "read_manifest", "read_table"]
@@ -115,7 +115,7 @@ def read_manifest(path: Path) -> dict[str, Any]:
         manifest: dict[str, Any] = json.loads(text)
         _Manifest.model_validate(manifest)
     except (ValueError, RecursionError) as error:
-        raise UserError(f"{printable(str(path))} is not readable as a manifest{_first_of(error)}; {AGAIN}") from None
+        raise UserError(f"{shown(path)} is not readable as a manifest{_first_of(error)}; {AGAIN}") from None
     return manifest
 
 
@@ -135,7 +135,7 @@ def read_table(path: Path, columns: Columns) -> pd.DataFrame:
     Raises `UserError` when there is none, or it is not made of these *columns* and others.
     """
     if not path.is_file():
-        raise UserError(f"{printable(str(path.parent))} has lost its {path.name}; {AGAIN}")
+        raise UserError(f"{shown(path.parent)} has lost its {path.name}; {AGAIN}")
     try:
         with path.open("rb") as file:  # a path could also be taken for an address
             table = _READERS[path.suffix](file)
@@ -157,7 +157,7 @@ def check_runs(table: pd.DataFrame, summary: pd.DataFrame, path: Path) -> pd.Dat
 
 def no_table(path: Path, reason: str) -> UserError:
     """What to say of the file *path* for this *reason*."""
-    return UserError(message_line(f"{path} is no table of a run ({reason}); {AGAIN}"))
+    return UserError(message_line(f"{shown(path)} is no table of a run ({reason}); {AGAIN}"))
 
 
 def _read_parquet(file: BinaryIO) -> pd.DataFrame:

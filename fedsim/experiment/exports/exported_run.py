@@ -17,8 +17,7 @@ from fedsim.errors import UserError
 from fedsim.experiment.compare import run_names
 from fedsim.experiment.read_results import AGAIN
 from fedsim.experiment.results import Results
-from fedsim.files import read_text_file
-from fedsim.scenario.scalars import printable
+from fedsim.files import read_text_file, shown
 from fedsim.scenario.yaml_reader import MAX_FILE_BYTES, parse_yaml
 
 __all__ = ["ExportedRun", "OneSeed", "Settings", "exported_runs", "numbers_of"]
@@ -60,7 +59,7 @@ class ExportedRun:
         """The scenario as it ran, in YAML. Raises `UserError` when the file is lost."""
         path = self.results.folder / "scenario.yaml"
         if not path.is_file():
-            raise UserError(f"{printable(str(path.parent))} has lost its scenario.yaml; {AGAIN}")
+            raise UserError(f"{shown(path.parent)} has lost its scenario.yaml; {AGAIN}")
         return read_text_file(path, what="a scenario", most_bytes=MAX_FILE_BYTES)
 
     @cached_property
@@ -84,7 +83,7 @@ class ExportedRun:
         tables = self.tables()
         if tables["rounds"]["sim_time_s"].isna().any():
             path = self.results.folder / "rounds.parquet"
-            raise UserError(f"{printable(str(path))} is no table of a run (a round has no sim_time_s); {AGAIN}")
+            raise UserError(f"{shown(path)} is no table of a run (a round has no sim_time_s); {AGAIN}")
         facts = {(row["protocol"], row["seed"]): row for row in self.results.manifest["runs"]}
         for protocol, seed in tables["summary"][["protocol", "seed"]].drop_duplicates().itertuples(index=False):
             rows = {
@@ -125,7 +124,7 @@ def exported_runs(results: Sequence[Results]) -> list[ExportedRun]:
     folders = [result.folder.resolve() for result in results]
     for result, folder in zip(results, folders, strict=True):
         if folders.count(folder) > 1:
-            raise UserError(f"{printable(str(result.folder))} is named twice; name it once")
+            raise UserError(f"{shown(result.folder)} is named twice; name it once")
     return [ExportedRun(name, result) for name, result in zip(run_names(results), results, strict=True)]
 
 

@@ -86,7 +86,7 @@ def read_sweep(folder: Path) -> SweepManifest:
     except ValueError as error:
         key = error.errors(include_url=False)[0]["loc"] if isinstance(error, ValidationError) else ()
         where = f" (its key {'.'.join(map(str, key))!r})" if key else ""
-        problem = f"is no manifest of a sweep{where}; choose another folder with --out"
+        problem = f"is no manifest of a sweep{where}; start the sweep in another folder, with --out"
         raise UserError(f"{shown(path)} {problem}") from None
     return found
 

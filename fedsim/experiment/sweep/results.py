@@ -14,6 +14,7 @@ import pandas as pd
 from fedsim.errors import UserError, nearest
 from fedsim.experiment.at_work import why_busy
 from fedsim.experiment.compare import Budget, compare, run_names
+from fedsim.experiment.read_results import AGAIN
 from fedsim.experiment.results import Results, load_results
 from fedsim.experiment.sweep.folder import POINTS, SweepManifest, read_sweep
 from fedsim.experiment.sweep.variation import column_of
@@ -55,10 +56,13 @@ class SweepResults:
     def _results_of(self, key: str) -> Results:
         folder = self.folder / POINTS / key
         try:
-            return load_results(folder)
+            results = load_results(folder)
+            _ = results.summary  # what every table of the sweep is made of
         except UserError as error:
             remedy = f"delete {shown(folder)} and start the sweep again: only this point is run"
-            raise UserError(f"a point of the sweep is lost: {error}; {remedy}") from None
+            problem = str(error).removesuffix(f"; {AGAIN}")
+            raise UserError(f"a point of the sweep is lost: {problem}; {remedy}") from None
+        return results
 
     @cached_property
     def table(self) -> pd.DataFrame:
