@@ -107,3 +107,13 @@ def write_results(
     if confusion is not None:
         confusion.to_csv(folder / "confusion.csv", index=False)
     return load_results(folder)
+
+
+def write_sweep(folder: Path, keys: Sequence[str], rows: Sequence[Sequence[object]], *, name: str = "tiny") -> Path:
+    """A finished sweep's folder, with a point for each of the *rows* of values; keys of points count from 0."""
+    points = [{"key": f"{number:012x}", "values": list(row)} for number, row in enumerate(rows)]
+    for number, point in enumerate(points):
+        write_results(folder / "points" / str(point["key"]), [rounds_of("fedavg", 1, [0.5 + number / 100])], name=name)
+    about = {"format": "fedsim-sweep-1", "scenario": name, "keys": list(keys), "points": points, "status": "finished"}
+    (folder / "sweep.json").write_text(json.dumps(about))
+    return folder

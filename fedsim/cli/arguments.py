@@ -69,8 +69,14 @@ def add_limits(parser: argparse.ArgumentParser) -> None:
 
 
 def add_run_folders(parser: argparse.ArgumentParser) -> None:
-    """One run folder or more."""
-    parser.add_argument("folders", metavar="RUN_DIR", nargs="+", type=Path, help="Folders of finished runs.")
+    """One run folder or more, or folders of sweeps."""
+    parser.add_argument(
+        "folders",
+        metavar="RUN_DIR",
+        nargs="+",
+        type=Path,
+        help="Folders of finished runs; that of a finished sweep stands for all its points.",
+    )
 
 
 def add_training(parser: argparse.ArgumentParser) -> None:

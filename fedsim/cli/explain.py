@@ -37,10 +37,10 @@ def add_to(commands: Commands) -> None:
 def _execute(arguments: argparse.Namespace) -> int:
     from fedsim.cli.tables import show_cells
     from fedsim.experiment.explain import busiest_links, parts_of_rounds, worst_stragglers
-    from fedsim.experiment.results import load_results
+    from fedsim.experiment.several_results import load_several
     from fedsim.viz.time_tables import link_cells, part_cells, straggler_cells
 
-    results = [load_results(folder) for folder in arguments.folders]
+    results = load_several(arguments.folders)
     parts = parts_of_rounds(results)
     if parts.empty:
         raise UserError("no round has ended in these runs, so there is no time to explain")

@@ -27,7 +27,7 @@ def add_to(commands: Commands) -> None:
         metavar="DIR",
         type=place,
         help="The folder for the export, as a whole: an export that is there is replaced, anything else is refused. "
-        "Without it, exports/TOOL in the run folder. Needed for several run folders.",
+        "Without it, exports/TOOL in the folder that is given. Needed for several folders.",
     )
     parser.add_argument(
         "--tracking-uri",

@@ -11,6 +11,9 @@ from fedsim.errors import UserError
 
 __all__ = ["add_to"]
 
+_DRAWN = {"critical_path.csv": "what rounds are made of", "link_loads.csv": "the load of links over time"}
+"""By the table that it is drawn from."""
+
 
 def add_to(commands: Commands) -> None:
     """Add this command."""
@@ -21,7 +24,7 @@ def add_to(commands: Commands) -> None:
         "overview has the most telling ones side by side, confusion shows which class was taken for which, and network "
         "how loaded the air and the wires were. "
         "Several run folders are drawn into the same figures, apart from their confusions and networks. Of a sweep's "
-        "folder, lines and heat maps over the varied keys are drawn.",
+        "folder, alone, lines and heat maps over the varied keys are drawn.",
         allow_abbrev=False,
     )
     add_run_folders(parser)
@@ -32,17 +35,19 @@ def add_to(commands: Commands) -> None:
         "--out",
         metavar="DIR",
         type=place,
-        help="The folder for the figures; without it, figures/ in the run folder. Needed for several run folders.",
+        help="The folder for the figures; without it, figures/ in the given folder. Needed for several folders.",
     )
     parser.set_defaults(execute=_execute)
 
 
 def _execute(arguments: argparse.Namespace) -> int:
     from fedsim.experiment.compare import run_names
+    from fedsim.experiment.explain import lost_times
     from fedsim.experiment.figures import save_figures
     from fedsim.experiment.network_drawings import draw_run
+    from fedsim.experiment.read_results import has_lost
     from fedsim.experiment.several_results import load_finished
-    from fedsim.experiment.sweep.folder import is_sweep
+    from fedsim.experiment.sweep.manifest import is_sweep
     from fedsim.scenario.scalars import printable
 
     if len(arguments.folders) == 1 and is_sweep(arguments.folders[0]):
@@ -59,6 +64,9 @@ def _execute(arguments: argparse.Namespace) -> int:
             paths.append(draw_run(result, folder / f"{which}.{arguments.format}", name))
         except UserError as error:  # the tables are enough for all other figures
             remarks.append(f"fedsim: the network of {printable(str(result.folder))} is not drawn: {error}\n")
+        for lost in lost_times(result):
+            if what := _DRAWN.get(lost):
+                remarks.append(f"fedsim: {what} is not drawn: {has_lost(result.folder / lost)}\n")
     sys.stdout.writelines(f"{printable(str(path))}\n" for path in paths)
     sys.stderr.writelines(remarks)
     return 0

@@ -27,7 +27,7 @@ def add_to(commands: Commands) -> None:
         "--out",
         metavar="FILE",
         type=place,
-        help="The page, a .html; without it, report.html in the run folder. Needed for several run folders.",
+        help="The page, a .html; without it, report.html in the folder that is given. Needed for several folders.",
     )
     parser.set_defaults(execute=_execute)
 
@@ -43,9 +43,11 @@ def _execute(arguments: argparse.Namespace) -> int:
     results, passed_over = load_finished(arguments.folders)
     from fedsim.report.page import write_report
 
-    path: Path = results[0].folder / "report.html" if arguments.out is None else arguments.out
-    write_report(results, path)
+    path: Path = arguments.folders[0] / "report.html" if arguments.out is None else arguments.out
+    missing = write_report(results, path)
     sys.stdout.write(f"{printable(str(path))}\n")
     for problem in passed_over:
         sys.stderr.write(f"Remark: passed over: {problem}\n")
+    for sentence in missing:
+        sys.stderr.write(f"fedsim: {sentence[0].lower()}{sentence[1:].removesuffix('.')}\n")
     return 0

@@ -15,8 +15,10 @@ from fedsim.cli.arguments import (
     add_training,
     host_options,
     place,
+    reason,
     whole_numbers,
 )
+from fedsim.errors import RunFailedError
 
 if TYPE_CHECKING:
     from fedsim.experiment.sweep.results import SweepResults
@@ -86,13 +88,23 @@ def _execute(arguments: argparse.Namespace) -> int:
             progress=not arguments.quiet,
         )
     except KeyboardInterrupt:
-        command = shlex.join(["fedsim", *arguments.words])
-        raise KeyboardInterrupt(f"interrupted; go on with: {command}") from None
+        raise KeyboardInterrupt(f"interrupted; {_go_on(arguments)}") from None
+    except RunFailedError as error:
+        raise RunFailedError(f"{error}\n{_go_on(arguments)}") from error
+    except MemoryError as error:
+        raise RunFailedError(f"the sweep failed (there is not enough memory for it); {_go_on(arguments)}") from error
+    except OSError as error:  # the disk is full, or gone
+        raise RunFailedError(f"the sweep failed ({reason(error)}); {_go_on(arguments)}") from error
     show_sweep(results)
     if not arguments.quiet:
         sys.stderr.writelines(f"Remark: {remark}\n" for remark in results.remarks)
         _show_places(results)
     return 0
+
+
+def _go_on(arguments: argparse.Namespace) -> str:
+    """With the same words, as no option may be lost: another store, say, would train all again."""
+    return f"go on with: {shlex.join(['fedsim', *arguments.words])}"
 
 
 def _variation(options: list[str]) -> Variation | None:

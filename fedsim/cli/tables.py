@@ -20,7 +20,7 @@ from fedsim.experiment.planned_costs import planned_costs
 from fedsim.experiment.remarks_after import remarks
 from fedsim.scenario.scalars import printable
 from fedsim.viz.advice_table import advice_cells
-from fedsim.viz.tables import comparison_cells, cost_cells, further_tables, number_cells
+from fedsim.viz.tables import COSTS, DEVICE_CLASSES, comparison_cells, cost_cells, further_tables, number_cells
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -42,7 +42,6 @@ __all__ = [
 ]
 
 _ANY_WIDTH = 10_000
-COSTS = "What a round takes, by device class: means of one device over the run, and the busiest cell"
 
 
 def show_comparison(
@@ -125,7 +124,7 @@ def _tables(
     if len(of_classes):
         cells = comparison_cells(of_classes, further, units_in_head=units_in_head)
         yield (
-            "By device class: own models, and bytes of one device",
+            DEVICE_CLASSES,
             cells.drop(columns="rounds"),  # the run's: they stand above
             ("run", "protocol", "device class"),
         )

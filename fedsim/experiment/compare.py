@@ -10,6 +10,7 @@ them out, and `difference` gives those of two protocols.
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -23,6 +24,7 @@ from fedsim.experiment.fronts import mark_fronts
 from fedsim.experiment.means_over_seeds import means_over_seeds
 from fedsim.experiment.results import Results
 from fedsim.experiment.several_results import load_several
+from fedsim.experiment.sweep.manifest import names_of_points
 from fedsim.metrics.intervals import half_width
 from fedsim.metrics.summary import event_row
 from fedsim.scenario.scalars import printable
@@ -166,10 +168,23 @@ def compare(
 
 
 def run_names(results: Sequence[Results]) -> list[str]:
-    """How runs are called beside each other: by their scenario, or by their folder where scenarios share a name."""
+    """How runs are called beside each other: by their scenario, and points of a sweep by what it varies.
+
+    Where two would be called alike, points have the name of their scenario before that, and all others their folder.
+    """
     names = [result.name for result in results]
     folders = [printable(str(result.folder)) for result in results]
-    chosen = [name if names.count(name) == 1 else folder for name, folder in zip(names, folders, strict=True)]
+    points = names_of_points([result.folder for result in results])
+    ways = [
+        [name, folder] if point is None else [point, f"{name}: {point}", folder]
+        for name, point, folder in zip(names, points, folders, strict=True)
+    ]
+    chosen = [way[0] for way in ways]
+    for step in (1, 2):
+        times = Counter(chosen)
+        chosen = [
+            name if times[name] == 1 else way[min(step, len(way) - 1)] for name, way in zip(chosen, ways, strict=True)
+        ]
     return chosen if len(set(chosen)) == len(chosen) else folders  # a scenario may be called as a folder is
 
 

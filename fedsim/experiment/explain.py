@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 
 import pandas as pd
 
 from fedsim.experiment.compare import run_names
-from fedsim.experiment.results import Results
+from fedsim.experiment.results import TIMES, Results
 from fedsim.metrics.critical_path import PARTS
 
-__all__ = ["busiest_links", "has_times", "parts_of_rounds", "worst_stragglers"]
+__all__ = ["busiest_links", "has_times", "lost_times", "parts_of_rounds", "worst_stragglers"]
 
 
-def has_times(result: Results) -> bool:
-    """Whether *result* is of a version that notes where the time went."""
-    return (result.folder / "critical_path.csv").exists()
+def has_times(result: Results, name: str) -> bool:
+    """Whether *result* has the table *name* of where the time went; a run of an older version has none of them."""
+    return os.path.lexists(result.folder / name)
+
+
+def lost_times(result: Results) -> list[str]:
+    """The tables of where the time went that *result* has lost: those that are not there while others are."""
+    there = [name for name in TIMES if has_times(result, name)]
+    return [name for name in TIMES if name not in there] if there else []
 
 
 def parts_of_rounds(results: Sequence[Results]) -> pd.DataFrame:

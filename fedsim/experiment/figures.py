@@ -56,7 +56,7 @@ def save_figures(results: Sequence[Results], folder: Path, format: Literal["png"
     """
     rounds, summary = together(results, "rounds"), together(results, "summary")
     drawn = [named_figures(rounds, summary)]
-    if timed := [result for result in results if has_times(result)]:
+    if timed := [result for result in results if has_times(result, "critical_path.csv")]:
         drawn.append(named_time_figures(parts_of_rounds(timed), pd.DataFrame()))
     protocols = dict.fromkeys([*summary["protocol"], *rounds["protocol"]])
     for number, result in enumerate(results, start=1):
@@ -64,7 +64,7 @@ def save_figures(results: Sequence[Results], folder: Path, format: Literal["png"
         of_classes = device_rounds(result)
         if len(of_classes):
             drawn.append(_ending_in(ending, named_class_figures(of_classes, protocols)))
-        if has_times(result):
+        if has_times(result, "link_loads.csv"):
             drawn.append(_ending_in(ending, named_time_figures(parts_of_rounds([]), result.link_loads)))
         if (result.folder / "confusion.csv").exists():
             drawn.append(_ending_in(ending, named_confusion_figures(result.confusion, protocols)))

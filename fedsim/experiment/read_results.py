@@ -25,9 +25,10 @@ from fedsim.experiment.result_columns import Columns
 from fedsim.files import read_text_file, shown
 from fedsim.metrics.chosen import chosen_columns
 from fedsim.scenario.scalars import message_line, show, show_text
+from fedsim.scenario.yaml_reader import MAX_FILE_BYTES, parse_yaml
 from fedsim.settings import NonNegative
 
-__all__ = ["AGAIN", "check_runs", "no_table", "read_manifest", "read_table"]
+__all__ = ["AGAIN", "check_runs", "has_lost", "no_table", "read_manifest", "read_scenario", "read_table"]
 
 AGAIN = "run the scenario again, into another folder"
 """The way out where something is lost."""
@@ -126,6 +127,21 @@ def _first_of(error: Exception) -> str:
     return f" (its key {'.'.join(map(str, key))!r})"
 
 
+# -- the scenario -----------------------------------------------------------------------------------------------------
+
+
+def read_scenario(folder: Path) -> tuple[str, dict[str, Any]]:
+    """The scenario of the run in *folder*: its text, and what that says as plain data; no code that it names is run.
+
+    Raises `UserError` when the file is lost, or is no YAML.
+    """
+    path = folder / "scenario.yaml"
+    if not path.is_file():
+        raise UserError(has_lost(path))
+    text = read_text_file(path, what="a scenario", most_bytes=MAX_FILE_BYTES)
+    return text, parse_yaml(text, str(path)).data
+
+
 # -- tables -----------------------------------------------------------------------------------------------------------
 
 
@@ -135,7 +151,7 @@ def read_table(path: Path, columns: Columns) -> pd.DataFrame:
     Raises `UserError` when there is none, or it is not made of these *columns* and others.
     """
     if not path.is_file():
-        raise UserError(f"{shown(path.parent)} has lost its {path.name}; {AGAIN}")
+        raise UserError(has_lost(path))
     try:
         with path.open("rb") as file:  # a path could also be taken for an address
             table = _READERS[path.suffix](file)
@@ -153,6 +169,11 @@ def check_runs(table: pd.DataFrame, summary: pd.DataFrame, path: Path) -> pd.Dat
             name = f"protocol={show(protocol)}"
             raise no_table(path, f"{name}, seed={seed}" if protocol in protocols else name)
     return table
+
+
+def has_lost(path: Path) -> str:
+    """What to say of a run that the file *path* is no more in the folder of."""
+    return f"{shown(path.parent)} has lost its {path.name}; {AGAIN}"
 
 
 def no_table(path: Path, reason: str) -> UserError:

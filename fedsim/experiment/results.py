@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -13,6 +12,7 @@ import pandas as pd
 
 from fedsim.errors import UserError, nearest
 from fedsim.experiment.at_work import why_busy
+from fedsim.experiment.command_to_resume import command_to_resume
 from fedsim.experiment.no_run import what_it_is
 from fedsim.experiment.read_results import AGAIN, check_runs, no_table, read_manifest, read_table
 from fedsim.experiment.result_columns import (
@@ -290,6 +290,5 @@ def load_results(folder: Path | str) -> Results:
     if results.manifest["status"] != "finished":
         if busy := why_busy(folder):
             raise NoRun(busy)
-        command = shlex.join(["fedsim", "run", str(folder / "scenario.yaml"), "--out", str(folder), "--resume"])
-        raise NoRun(f"the run in {where} is not finished; go on with: {command}")
+        raise NoRun(f"the run in {where} is not finished; go on with: {command_to_resume(folder, results.manifest)}")
     return results

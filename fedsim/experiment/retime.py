@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import gc
 import os
-import shlex
 import tempfile
 import time
 from collections.abc import Sequence
@@ -19,6 +18,7 @@ from typing import Any
 
 from fedsim import registry
 from fedsim.errors import UserError
+from fedsim.experiment.command_to_resume import command_to_resume
 from fedsim.experiment.gc_policy import rare_collections, set_aside
 from fedsim.experiment.learners import graph_learner
 from fedsim.experiment.manifest import NO_RUN, peak_memory_bytes, retimed_manifest, trainer_of
@@ -159,7 +159,7 @@ def _named(scenario: Scenario, overrides: Sequence[str]) -> Scenario:
 def _check_that_it_is_no_run(folder: RunFolder) -> None:
     """Raise `UserError` when there is a run in *folder* that is not finished: it is not to be lost."""
     if folder.manifest and "retimed_from" not in folder.manifest:
-        command = shlex.join(["fedsim", "run", f"{folder.path}/scenario.yaml", "--out", str(folder.path), "--resume"])
+        command = command_to_resume(folder.path, folder.manifest)
         problem = f"the run in {shown(folder.path)} is not finished, and it trains; go on with: {command}"
         raise UserError(printable(f"{problem}, or choose another folder with --out"))
 

@@ -1,4 +1,4 @@
-"""The results of several runs, given as they are or as their folders."""
+"""The results of several runs, given as they are or as their folders; that of a sweep stands for all its points."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 
 from fedsim.errors import UserError
 from fedsim.experiment.results import NoRun, Results, load_results
+from fedsim.experiment.sweep.manifest import finished_sweep, is_sweep, load_points
 from fedsim.scenario.scalars import show
 
 __all__ = ["load_finished", "load_several"]
@@ -19,11 +20,11 @@ def load_finished(folders: Sequence[Path]) -> tuple[list[Results], list[str]]:
     single folder is meant as it is: `load_results`.
     """
     if len(folders) == 1:
-        return [load_results(folders[0])], []
+        return _runs_in(folders[0]), []
     results, passed_over = [], []
     for folder in folders:
         try:
-            results.append(load_results(folder))
+            results += _runs_in(folder)
         except NoRun as problem:
             passed_over.append(str(problem))
     if not results:
@@ -43,4 +44,12 @@ def load_several(results: Sequence[Results | Path | str]) -> list[Results]:
     for result in results:
         if not isinstance(result, Results | Path | str):
             raise UserError(f"a run is its results or its folder, and not {show(result)}")
-    return [result if isinstance(result, Results) else load_results(result) for result in results]
+    opened: list[Results] = []
+    for result in results:
+        opened += [result] if isinstance(result, Results) else _runs_in(Path(result))
+    return opened
+
+
+def _runs_in(folder: Path) -> list[Results]:
+    """The run, or those of all points of a finished sweep."""
+    return load_points(folder, finished_sweep(folder)) if is_sweep(folder) else [load_results(folder)]

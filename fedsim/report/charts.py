@@ -16,7 +16,18 @@ import altair as alt
 from fedsim.report.parts import Entry
 from fedsim.viz.style import DARK
 
-__all__ = ["NAMES", "Row", "Spec", "colours", "dashes", "layer_of", "not_hidden", "specification", "whole_marks"]
+__all__ = [
+    "NAMES",
+    "Row",
+    "Spec",
+    "colours",
+    "dashes",
+    "layer_of",
+    "not_hidden",
+    "shapes",
+    "specification",
+    "whole_marks",
+]
 
 Row: TypeAlias = Mapping[str, str | float | None]
 Spec: TypeAlias = dict[str, Any]
@@ -65,6 +76,11 @@ def colours(entries: Sequence[Entry]) -> alt.Scale:
 def dashes(entries: Sequence[Entry]) -> alt.Scale:
     """The dashes of each line, by its number."""
     return alt.Scale(domain=_numbers(entries), range=[list(entry.dashes) for entry in entries])
+
+
+def shapes(entries: Sequence[Entry]) -> alt.Scale:
+    """The shape of each mark, by the number of its line."""
+    return alt.Scale(domain=_numbers(entries), range=[entry.shape for entry in entries])
 
 
 def whole_marks(first: int, last: int) -> alt.Axis:

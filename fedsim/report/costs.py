@@ -18,7 +18,7 @@ from fedsim.report.parts import Picture, Section, Sheet
 from fedsim.viz.figures import score_of
 from fedsim.viz.human import number, scale, with_half_width
 from fedsim.viz.series import runs_of
-from fedsim.viz.tables import comparison_cells, cost_cells, further_tables
+from fedsim.viz.tables import COSTS, DEVICE_CLASSES, comparison_cells, cost_cells, further_tables
 
 __all__ = ["comparison", "costs"]
 
@@ -34,10 +34,9 @@ def comparison(results: Sequence[Results]) -> Section:
     sheets = [_sheet("Protocols", comparison_cells(compared))]
     if len(of_classes):
         cells = comparison_cells(of_classes).drop(columns="rounds")
-        sheets.append(_sheet("By device class: own models, and bytes of one device", cells))
+        sheets.append(_sheet(DEVICE_CLASSES, cells))
     if len(planned):
-        title = "What a round takes, by device class: means of one device over the run, and the busiest cell"
-        sheets.append(_sheet(title, cost_cells(planned)))
+        sheets.append(_sheet(COSTS, cost_cells(planned)))
     sheets += [_sheet(title, cells) for title, cells in further_tables(compared)]
     if not (compared["accounting"] == "formula").any():
         words = f"{interval}1 MB is 1,000,000 bytes."

@@ -7,34 +7,33 @@ from typing import Any
 
 import pandas as pd
 
-from fedsim.errors import UserError
+from fedsim.experiment.read_results import read_scenario
 from fedsim.experiment.results import Results
-from fedsim.files import read_text_file
 from fedsim.report.parts import Section, Sheet
 from fedsim.scenario.scalars import printable, show
-from fedsim.scenario.yaml_reader import parse_yaml
 from fedsim.viz.human import duration, size
 
 __all__ = ["provenance", "scenario"]
 
-_MOST_BYTES = 500_000
+_MOST_LETTERS = 500_000
 """Of a scenario that is shown."""
 _Facts = Iterator[tuple[str, str]]
 
 
 def scenario(results: Results, place: str) -> Section:
-    """What was simulated; the whole file below it, as the run folder keeps it."""
-    path = results.folder / "scenario.yaml"
-    try:
-        text = read_text_file(path, what="a scenario", most_bytes=_MOST_BYTES)
-        written: Mapping[str, Any] = parse_yaml(text, str(path)).data
-    except UserError as error:  # the tables are enough for all else
-        facts = list(_counted(results.manifest, {}))
-        return Section(f"scenario{place}", "Scenario", facts=facts, missing=[f"The scenario is not shown: {error}."])
-    words = str(written.get("description") or "")
+    """What was simulated; the whole file below it, as the run folder keeps it, unless it is very long.
+
+    Raises `UserError` when the file is lost or damaged.
+    """
+    text, written = read_scenario(results.folder)
+    key, words = f"scenario{place}", str(written.get("description") or "")
     facts = list(_counted(results.manifest, written))
+    if len(text) > _MOST_LETTERS:
+        path = printable(str(results.folder / "scenario.yaml"))
+        too_long = f"The whole scenario is not shown: {path} has more than {_MOST_LETTERS:,} letters."
+        return Section(key, "Scenario", words, facts, missing=[too_long])
     listing = "\n".join(map(printable, text.splitlines()))
-    return Section(f"scenario{place}", "Scenario", words, facts, listing=listing)
+    return Section(key, "Scenario", words, facts, listing=listing)
 
 
 def _counted(manifest: Mapping[str, Any], written: Mapping[str, Any]) -> _Facts:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import altair as alt
 import pandas as pd
 
 from fedsim.experiment.fronts import FRONTS
-from fedsim.report.charts import Row, Spec, colours, layer_of, not_hidden, specification
+from fedsim.report.charts import Row, Spec, colours, layer_of, not_hidden, shapes, specification
 from fedsim.report.lines import Lines
 from fedsim.report.parts import Entry, Picture, Section, Sheet
 from fedsim.viz.front_figures import front_score
@@ -68,9 +68,10 @@ def _picture(scored: pd.DataFrame, front: str, metric: str, title: str, label: s
     )
     title = f"{title} against {name}"
     bars = " Bars are 95 % intervals of both means." if (scored["n"] > 1).any() else ""
+    of_runs = " The shape of a mark is its run." if len(lines.series.runs) > 1 else ""
     caption = (
         f"Better is {'up' if larger else 'down'} and to the left. Full marks are on the front, the line; hollow ones "
-        f"are beaten.{bars}"
+        f"are beaten.{of_runs}{bars}"
     )
     spec = _chart(points, shown, label, most=1.0 if larger else math.inf)
     sheet = Sheet(f"{title}: means over seeds, ± half of the 95 % interval", cells)
@@ -81,7 +82,7 @@ def _points(scored: pd.DataFrame, front: str, metric: str, unit: float, lines: L
     cost = FRONTS[front]
     for run, row in zip(runs_of(scored), scored.to_dict("records"), strict=True):
         yield _Point(
-            entry=replace(lines.entry(run, str(row["protocol"])), dashes=()),
+            entry=lines.mark(run, str(row["protocol"])),
             cost=row[f"{cost}_mean"] / unit,
             cost_half=row[f"{cost}_half_width"] / unit,
             score=row[f"{metric}_mean"],
@@ -100,10 +101,12 @@ def _chart(points: list[_Point], x: str, y: str, *, most: float) -> Spec:
     base = not_hidden(layer_of("points")).encode(color=alt.Color("line:N", scale=of_lines, legend=None))
     wide = base.mark_rule(strokeWidth=1.2).encode(x=alt.X("left:Q", title=x), x2="right:Q", y=up)
     high = base.mark_rule(strokeWidth=1.2).encode(y=alt.Y("low:Q", title=y), y2="high:Q", x=across)
+    of_marks = shapes([point.entry for point in points])
     full = alt.Fill("line:N", scale=of_lines, legend=None)
     dots = base.mark_point(size=110, strokeWidth=2.2, opacity=1.0).encode(
         x=across,
         y=up,
+        shape=alt.Shape("line:N", scale=of_marks, legend=None),
         fill=alt.condition("datum.front === 'yes'", full, alt.value("white")),
         tooltip=[
             alt.Tooltip("name:N", title="protocol"),

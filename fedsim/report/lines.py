@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pandas as pd
 
 from fedsim.report.parts import Entry, unlike
+from fedsim.report.shapes import SHAPES
 from fedsim.viz.series import series_of
 from fedsim.viz.style import Line, looks
 
@@ -31,6 +34,12 @@ class Lines:
     def entry(self, run: str, protocol: str) -> Entry:
         """Of one protocol in one run."""
         return self._entries[run, protocol]
+
+    def mark(self, run: str, protocol: str) -> Entry:
+        """The same as a mark: of several runs its shape is the run, of one the protocol."""
+        runs = self.series.runs
+        look = looks(runs)[run] if len(runs) > 1 else self.series.looks[run, protocol]
+        return replace(self.entry(run, protocol), dashes=(), shape=SHAPES[look.marker])
 
     def of_run(self, run: str | None = None) -> list[Entry]:
         """All, or those of one run, in order."""

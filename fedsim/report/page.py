@@ -11,7 +11,9 @@ import base64
 import hashlib
 import json
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from importlib import metadata, resources
+from itertools import groupby
 from pathlib import Path
 
 from fedsim.errors import UserError
@@ -20,7 +22,7 @@ from fedsim.experiment.figures import compared_runs, together
 from fedsim.experiment.results import Results
 from fedsim.files import own_file_opener, why_no_folder, why_not_own_file, write_atomically
 from fedsim.report.libraries import chart_libraries, need_libraries
-from fedsim.report.parts import Section
+from fedsim.report.parts import Picture, Section
 from fedsim.scenario.scalars import printable
 from fedsim.viz.names import names_apart
 
@@ -28,21 +30,25 @@ __all__ = ["check_place", "report_page", "write_report"]
 
 _MARK = b'<meta name="generator" content="fedsim '
 _HEAD_BYTES = 2_000
+_MOST_IN_TITLE = 3
 """From the beginning of a report to the end of its mark, at most."""
 _ENDINGS = (".html", ".htm")
 
 
-def write_report(results: Sequence[Results], path: Path) -> Path:
-    """Write the report of *results* to *path*, in place of an older report there; returns *path*.
+def write_report(results: Sequence[Results], path: Path) -> list[str]:
+    """Write the report of *results* to *path*, in place of an older report there.
+
+    Returns a sentence for each thing that is missing from the page, which says so too.
 
     Raises `UserError` when a library is missing, when there is no run or one twice, when a run folder has lost its
     tables, and when *path* is no place for it (`check_place`).
     """
     check_place(path)
-    page = report_page(results).encode()
+    sections = _sections(results)
+    page = _page_of(sections, results).encode()
     path.parent.mkdir(parents=True, exist_ok=True)
     write_atomically(path, page)
-    return path
+    return [sentence for section in sections for sentence in section.missing]
 
 
 def check_place(path: Path) -> None:
@@ -70,11 +76,13 @@ def report_page(results: Sequence[Results]) -> str:
     Raises `UserError` when a library is missing, when there is no run or one twice, and when a run folder has lost its
     tables.
     """
-    need_libraries()
+    return _page_of(_sections(results), results)
+
+
+def _page_of(sections: Sequence[Section], results: Sequence[Results]) -> str:
     import jinja2
     from markupsafe import Markup
 
-    sections = list(_sections(results))
     libraries, ours = chart_libraries(), _resource("report.js").strip()
     names = run_names(results)
     environment = jinja2.Environment(
@@ -85,9 +93,10 @@ def report_page(results: Sequence[Results]) -> str:
         keep_trailing_newline=True,
     )
     return environment.from_string(_resource("report.html.jinja")).render(
-        title=", ".join(names),
+        title=_title(names),
         version=metadata.version("fedsim-industrial"),
         sections=sections,
+        runs=[(run, list(own)) for run, own in groupby(sections, key=lambda section: section.run)],
         digests=[_digest(libraries), _digest(ours)],
         style=Markup(_resource("report.css")),
         libraries=Markup(libraries),
@@ -97,7 +106,18 @@ def report_page(results: Sequence[Results]) -> str:
     )
 
 
-def _sections(results: Sequence[Results]) -> Iterator[Section]:
+def _title(names: Sequence[str]) -> str:
+    """The names of a few runs; of many, as of a sweep, the first ones and how many others there are."""
+    more = len(names) - _MOST_IN_TITLE
+    return "; ".join(names) if more <= 0 else f"{'; '.join(names[:_MOST_IN_TITLE])}; and {more} more"
+
+
+def _sections(results: Sequence[Results]) -> list[Section]:
+    need_libraries()
+    return list(_each_section(results))
+
+
+def _each_section(results: Sequence[Results]) -> Iterator[Section]:
     """In their order: what is common to all runs, then what each has of its own."""
     from fedsim.report.classes import confusion, device_classes, groups
     from fedsim.report.costs import comparison, costs
@@ -124,13 +144,21 @@ def _sections(results: Sequence[Results]) -> Iterator[Section]:
         for make in (waiting, network, device_classes, groups, confusion):
             own += filter(None, [make(result, name, lines, place)])
         own.append(provenance(result, place))
-        yield from (_of_run(section, name) for section in own)
+        yield from (_of_run(section, name) if name else section for section in own)
 
 
 def _of_run(section: Section, run: str) -> Section:
-    from dataclasses import replace
+    """The *section*, of which each picture names the *run*."""
+    return replace(section, run=run, pictures=[_named(picture, run) for picture in section.pictures])
 
-    return replace(section, title=f"{section.title}: {run}") if run else section
+
+def _named(picture: Picture, run: str) -> Picture:
+    title, caption = picture.title, picture.sheet.caption
+    if f", {run}," in f", {title},":  # one of its lines has named it
+        return picture
+    named = f"{title}, {run}"
+    caption = f"{named}{caption.removeprefix(title)}" if caption.startswith(title) else f"{caption}, {run}"
+    return replace(picture, title=named, sheet=replace(picture.sheet, caption=caption))
 
 
 def _resource(name: str) -> str:

@@ -34,6 +34,8 @@ class Entry:
     name: str
     colour: str
     dashes: Sequence[float] = ()
+    shape: str = ""
+    """Of its marks, where they tell it (`fedsim.report.shapes`); then it is no line."""
 
 
 @dataclass(frozen=True)
@@ -72,6 +74,13 @@ class Section:
     """Lines to be shown as they are, folded away: a scenario."""
     missing: Sequence[str] = field(default=())
     """What should be here and is not: a sentence each."""
+    run: str = ""
+    """Whose it is, where there are several runs and it is of one."""
+
+    @property
+    def heading(self) -> str:
+        """The title with the run."""
+        return f"{self.title}: {self.run}" if self.run else self.title
 
 
 def apart(names: Sequence[str], letters: int) -> dict[str, str]:

@@ -8,34 +8,41 @@ import altair as alt
 import numpy as np
 import pandas as pd
 
+from fedsim.experiment.explain import has_times, lost_times
+from fedsim.experiment.read_results import has_lost
 from fedsim.experiment.results import Results
 from fedsim.metrics.critical_path import PARTS
 from fedsim.report.charts import NAMES, Row, layer_of, specification, whole_marks
 from fedsim.report.lines import Lines
 from fedsim.report.parts import Entry, Picture, Section, Sheet, apart
 from fedsim.viz.human import duration, number, scale
+from fedsim.viz.style import PART_COLOURS
+from fedsim.viz.time_tables import TITLES
 
 __all__ = ["waiting"]
 
+_TABLE = "critical_path.csv"
 _MOST_BARS = 60
 """Rounds, or so many equal shares of them, in a chart over rounds."""
 _HEIGHT = 220
 _LETTERS = 24
-_COLOURS = ("#cc6677", "#88ccee", "#332288", "#ddcc77", "#44aa99", "#117733", "#aa4499", "#882255", "#dddddd")
-"""Of parts, and of no protocol: P. Tol's muted colours (*Colour Schemes*, SRON technical note 2021), which the
-colour-blind tell apart."""
 
 
 def waiting(results: Results, run: str, lines: Lines, place: str) -> Section | None:
     """What each round waited for; None for a run of a version that did not keep it, and where rounds take no time."""
-    if not (results.folder / "critical_path.csv").exists() or results.critical_path.empty:
+    key, title = f"rounds{place}", "What rounds are made of"
+    if _TABLE in lost_times(results):
+        return Section(key, title, missing=[f"{title} is not shown: {has_lost(results.folder / _TABLE)}."])
+    if not has_times(results, _TABLE) or results.critical_path.empty:
         return None
     table = results.critical_path
-    colours = dict(zip(PARTS, _COLOURS, strict=True))  # of a part the same in all charts, whichever parts there are
-    columns = [f"{part}_s" for part in PARTS if table[f"{part}_s"].any()]
-    if not columns:
+    there = [part for part in PARTS if table[f"{part}_s"].any()]
+    if not there:
         return None
-    entries = [Entry(None, name.removesuffix("_s"), colours[name.removesuffix("_s")]) for name in columns]
+    columns, entries = (
+        [f"{part}_s" for part in there],
+        [Entry(None, TITLES[part], PART_COLOURS[part]) for part in there],
+    )
     pictures = [_mean_rounds(table, columns, entries, run, lines, place)]
     for protocol, rows in table.groupby("protocol", sort=False):
         if rows["round"].nunique() > 1:
@@ -44,7 +51,7 @@ def waiting(results: Results, run: str, lines: Lines, place: str) -> Section | N
         "The critical path of a round is the chain of waits, transmissions and computations that its end had to wait "
         "for. Its parts add up to the round. What has no part here would not make a round shorter if it were faster."
     )
-    return Section(f"rounds{place}", "What rounds are made of", words, pictures=pictures)
+    return Section(key, title, words, pictures=pictures)
 
 
 def _mean_rounds(

@@ -14,9 +14,9 @@ from collections.abc import Callable, Sequence
 from fedsim.errors import UserError, nearest
 from fedsim.scenario.document import Document, KeyPath, SourceLocation, dotted
 from fedsim.scenario.scalars import kind_of, message_line, show, show_text
-from fedsim.scenario.yaml_reader import YamlError, parse_value
+from fedsim.scenario.yaml_reader import YamlError, comment_in, parse_value
 
-__all__ = ["apply", "path_of", "put", "segments_of"]
+__all__ = ["apply", "path_of", "put", "refused_comment", "segments_of"]
 
 MOST_TITLES = 10
 
@@ -94,7 +94,14 @@ def _applied(document: Document, assignment: str) -> Document:
         value, _ = parse_value(text)
     except YamlError as error:
         raise refusal(f"the value is not YAML: {error.problem}") from error
+    if (comment := comment_in(text)) is not None:
+        raise refusal(refused_comment(comment))
     return put(document, key, value, origin)
+
+
+def refused_comment(comment: str) -> str:
+    """What to say of a *comment* in a value that was given in a command: without a word it would be lost."""
+    return f"{show(comment)} is a comment in YAML, and would be left out; put quotes around a text that has a #"
 
 
 def _path(data: object, segments: Sequence[str], refusal: _Refusal) -> KeyPath:

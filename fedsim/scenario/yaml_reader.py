@@ -22,7 +22,7 @@ from fedsim.scenario.composer import Composer, YamlError
 from fedsim.scenario.document import Document, Mark, SourceLocation, SourceLocations
 from fedsim.scenario.scalars import kind_of, message_line
 
-__all__ = ["MAX_FILE_BYTES", "YamlError", "parse_value", "parse_yaml", "read_yaml"]
+__all__ = ["MAX_FILE_BYTES", "YamlError", "comment_in", "parse_value", "parse_yaml", "read_yaml"]
 
 MAX_FILE_BYTES = 20_000_000
 MOST_BYTES_IN_SECONDS = 6_000_000
@@ -91,6 +91,24 @@ def parse_value(text: str) -> tuple[object, Mark]:
     except (yaml.YAMLError, ValueError, OverflowError) as error:  # the latter: PyYAML's own chr() of an escape
         raise _syntax_error(error, text) from error
     return composer.result()
+
+
+def comment_in(text: str, *, items: bool = False) -> str | None:
+    """The comment that ends the one line *text* of YAML, a value or the *items* of a list; None when there is none.
+
+    In one line it was mostly meant as a part of the value. Several lines are a piece of a file, with its comments.
+
+    >>> comment_in("a #b"), comment_in("'a #b'"), comment_in("[1], #b", items=True)
+    ('#b', None, '#b')
+    """
+    if "#" not in text or len(text.splitlines()) > 1:
+        return None
+    whole = f"[{text}\n]" if items else text
+    marks = ((each.start_mark, each.end_mark) for each in _events(whole) if isinstance(each, yaml.ScalarEvent))
+    inside = [(first.index, end.index) for first, end in marks if first and end]
+    signs = (found.start() for found in re.finditer("#", whole))
+    start = next((sign for sign in signs if not any(first <= sign < end for first, end in inside)), None)
+    return None if start is None else whole[start:].partition("\n")[0].strip()
 
 
 def _events(text: str) -> Iterator[yaml.Event]:

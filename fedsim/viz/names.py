@@ -14,6 +14,8 @@ __all__ = ["fitted", "legible", "names_apart", "shortened"]
 _LONGEST = 30  # letters
 _WORD = re.compile(r"(?:[^-_/. ]|(?<=\d)\.(?=\d))+[-_/. ]*|[-_/. ]+")
 """With the signs that end it. The dot of a number ends none: 0.1 and 0.5 stay what they are."""
+_STEP = re.compile(rf"[^-_/. =]+=(?:\[[^]]*\]|{{[^}}]*}}|[^,[{{])*(?:, |$)|{_WORD.pattern}")
+"""A word, or a key with all of its value: one is nothing without the other."""
 
 
 def names_apart(names: Iterable[str]) -> list[str]:
@@ -21,8 +23,10 @@ def names_apart(names: Iterable[str]) -> list[str]:
 
     >>> names_apart(["plant_lte-m", "plant_nb-iot"]), names_apart(["lr-0.1", "lr-0.5"]), names_apart(["lte", "lte-m"])
     (['lte-m', 'nb-iot'], ['0.1', '0.5'], ['lte', 'lte-m'])
+    >>> names_apart(["radio.profile=nb_iot_nb1, mu=0.1", "radio.profile=nb_iot_nb1, mu=1"])
+    ['mu=0.1', 'mu=1']
     """
-    words = [_WORD.findall(name) for name in names]
+    words = [_STEP.findall(name) for name in names]
     shortest = min((len(parts) for parts in words), default=0)
     alike = 0
     while alike < shortest - 1 and len({parts[alike] for parts in words}) == 1:

@@ -12,12 +12,24 @@ from typing import Literal, TypeAlias
 from matplotlib import RcParams
 from matplotlib.colors import to_rgb
 
-__all__ = ["COLOURS", "DARK", "GREY", "LINES", "RC", "Look", "looks", "plain"]
+__all__ = ["COLOURS", "DARK", "GREY", "LINES", "PART_COLOURS", "RC", "Look", "looks", "plain"]
 
 GREY = "#5f6670"
 DARK = "#33383e"
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 """Of protocols, in this order."""
+PART_COLOURS = {
+    "queueing": "#cc6677",
+    "airtime": "#88ccee",
+    "backhaul": "#332288",
+    "work": "#ddcc77",
+    "samples": "#44aa99",
+    "server": "#117733",
+    "deadline": "#aa4499",
+    "outage": "#882255",
+    "idle": "#dddddd",
+}
+"""Of the parts of a round, and of no protocol: P. Tol's muted colours (*Colour Schemes*, SRON technical note 2021)."""
 Line: TypeAlias = Literal["-", "--", "-.", ":"]
 LINES: tuple[Line, ...] = ("-", "--", "-.", ":")
 """Lines that lie on each other are still seen."""

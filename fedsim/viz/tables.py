@@ -20,6 +20,8 @@ from fedsim.viz.chosen_tables import errors_in_a_unit, recall_tables, titles_by_
 from fedsim.viz.human import number
 
 __all__ = [
+    "COSTS",
+    "DEVICE_CLASSES",
     "WIDTH",
     "DescriptionTable",
     "Show",
@@ -34,6 +36,10 @@ __all__ = [
     "spreads",
 ]
 
+DEVICE_CLASSES = "By device class: own models, and bytes of one device"
+"""The title of `comparison_cells` of device classes."""
+COSTS = "What a round takes, by device class: means of one device over the run, and the busiest cell"
+"""The title of `cost_cells`."""
 WIDTH = 100
 FRAME = 7  # "| ", " | " and " |" of a table of two columns
 Show = Callable[[float], str]

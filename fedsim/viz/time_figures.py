@@ -15,20 +15,12 @@ from matplotlib.ticker import PercentFormatter
 from fedsim.metrics.critical_path import PARTS
 from fedsim.viz.human import duration, scale
 from fedsim.viz.names import fitted, legible, shortened
-from fedsim.viz.style import COLOURS, DARK, GREY, LINES, RC, plain
+from fedsim.viz.style import COLOURS, DARK, GREY, LINES, PART_COLOURS, RC, plain
 from fedsim.viz.time_tables import TITLES
 
 __all__ = ["link_loads", "named_time_figures", "parts_of_rounds"]
 
-_COLOURS = dict(
-    zip(
-        PARTS,
-        (COLOURS[1], COLOURS[0], COLOURS[4], COLOURS[2], COLOURS[3], COLOURS[5], DARK, "#9aa1a9", "#dfe3e7"),
-        strict=True,
-    )
-)
-"""Of each part, in all figures."""
-_PALE = {"backhaul", "server", "outage", "idle", "samples"}  # letters on these are dark
+_PALE = {"airtime", "work", "samples", "idle"}  # letters on these are dark
 _LETTERS, _LINK_LETTERS = 20, 34
 _WIDE, _ROW, _AROUND, _PANEL = 8.5, 0.42, 1.5, 2.0  # inches
 _WRITTEN = 0.07  # a share is written into its piece from so much on
@@ -49,7 +41,7 @@ def parts_of_rounds(table: pd.DataFrame, ax: Axes) -> Axes:
         begin = 0.0
         for part in PARTS:
             share = 0.0 if math.isnan(row[part]) else row[part]
-            ax.barh(place, share, left=begin, height=0.66, color=_COLOURS[part], edgecolor="white", linewidth=0.5)
+            ax.barh(place, share, left=begin, height=0.66, color=PART_COLOURS[part], edgecolor="white", linewidth=0.5)
             if share >= _WRITTEN:
                 colour = DARK if part in _PALE else "white"
                 ax.text(
@@ -100,7 +92,7 @@ def named_time_figures(parts: pd.DataFrame, loads: pd.DataFrame) -> Iterator[tup
         if there := [part for part in PARTS if (parts[part] > 0).any()]:
             figure = Figure(figsize=(_WIDE, _AROUND + _ROW * len(parts)), layout="constrained")
             parts_of_rounds(parts, figure.add_subplot())
-            handles = [Patch(color=_COLOURS[part], label=TITLES[part]) for part in there]
+            handles = [Patch(color=PART_COLOURS[part], label=TITLES[part]) for part in there]
             figure.legend(handles=handles, loc="outside lower center", ncols=min(len(there), 6), fontsize="small")
             yield "where_time_goes", figure
         if len(loads):

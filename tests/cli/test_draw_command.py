@@ -148,6 +148,25 @@ def test_several_runs_have_a_picture_each(
 
 
 @pytest.mark.parametrize(
+    ("lost", "what", "figure"),
+    [
+        ("critical_path.csv", "what rounds are made of", "where_time_goes"),
+        ("link_loads.csv", "the load of links over time", "link_loads"),
+    ],
+)
+def test_a_lost_table_of_where_the_time_went_is_missed(
+    tmp_path: Path, capsys: Capture, run_folder: Path, lost: str, what: str, figure: str
+) -> None:
+    folder = shutil.copytree(run_folder, tmp_path / "run", ignore=shutil.ignore_patterns("figures"))
+    (folder / lost).unlink()
+    assert main(["plot", str(folder)]) == 0
+    message = f"{what} is not drawn: {folder} has lost its {lost}; run the scenario again, into another folder"
+    assert capsys.readouterr().err == f"fedsim: {message}\n"
+    drawn = {path.stem for path in (folder / "figures").iterdir()}
+    assert {"where_time_goes", "link_loads"} - drawn == {figure}
+
+
+@pytest.mark.parametrize(
     ("lost", "remark"), [("links.csv", "has lost its links.csv"), ("scenario.yaml", "there is no such file")]
 )
 def test_what_a_network_needs_is_not_needed_for_other_figures(

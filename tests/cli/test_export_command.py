@@ -93,6 +93,15 @@ def test_a_run_that_has_lost_or_half_lost_a_file(finished: Refusals, tool: str, 
     finished.check(*export("runs/plant", to=tool), message=f"runs/plant has lost its {file}; {AGAIN}")
 
 
+@pytest.mark.parametrize("tool", TOOLS)
+def test_a_run_that_has_lost_where_its_time_went(finished: Refusals, tool: str) -> None:
+    if find_spec(tool) is None and tool != "parquet":
+        pytest.skip(f"{tool} is not installed")
+    folder = finished.folder / "runs/plant"
+    (folder / "stragglers.csv").write_text("")  # a run has all four of these tables, or none
+    finished.check(*export("runs/plant", to=tool), message=f"runs/plant has lost its critical_path.csv; {AGAIN}")
+
+
 def test_several_runs_need_a_folder(finished: Refusals) -> None:
     finished_run(finished.folder / "runs/other", name="other")
     message = "several run folders go into one export: say where to put it with --out DIR"

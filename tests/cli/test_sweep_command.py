@@ -11,6 +11,7 @@ import pytest
 from refusals import PLANT, Refusals, lay_out
 
 from fedsim.cli import main
+from fedsim.errors import RunFailedError
 
 RADIO = "--vary=network.cell.radio.uplink_bps=1.0e+5,1.0e+6"
 Command = Callable[..., tuple[str, str]]
@@ -65,8 +66,9 @@ def test_it_prints_a_row_for_each_point_and_protocol_and_leaves_a_table(command:
         "heatmap-traffic.svg",
     ]
 
-    _, err = command("compare", "runs/plant-sweep/points/" + table[0]["point"], "runs/plant-sweep")
-    assert "passed over: runs/plant-sweep is the folder of a sweep; give one of its points, " in err
+    explained, _ = command("explain", "runs/plant-sweep")
+    assert "| radio.uplink_bps=100000.0, fedavg.fraction=0.25 " in explained
+    assert table[0]["point"] not in explained
 
 
 @pytest.mark.parametrize(
@@ -129,13 +131,22 @@ def test_validate_checks_the_points_of_a_section(refused: Refusals, capsys: pyte
     assert "a sweep of 3 points (their worlds were not built)" in capsys.readouterr().out
 
 
-def test_an_interrupted_sweep_says_how_to_go_on(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("stopped", "said"),
+    [
+        (KeyboardInterrupt(), "interrupted; "),
+        (RunFailedError("1 of 2 points have no result"), "1 of 2 points have no result\n"),
+        (MemoryError(), "the sweep failed (there is not enough memory for it); "),
+        (OSError(28, "No space left on device", "a.csv"), "the sweep failed (No space left on device: a.csv); "),
+    ],
+)
+def test_a_sweep_that_was_stopped_says_how_to_go_on(
+    stopped: BaseException, said: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def interrupted(*_: object, **__: object) -> None:
-        raise KeyboardInterrupt
+    def stop(*_: object, **__: object) -> None:
+        raise stopped
 
-    monkeypatch.setattr("fedsim.experiment.sweep.sweep.sweep_variation", interrupted)
-    words = ["sweep", "my plant.yaml", "--vary", "training.epochs=1, 2"]
-    assert main(words) == 130
-    assert capsys.readouterr().err == f"fedsim: interrupted; go on with: {shlex.join(['fedsim', *words])}\n"
+    monkeypatch.setattr("fedsim.experiment.sweep.sweep.sweep_variation", stop)
+    words = ["sweep", "my plant.yaml", "--vary", "training.epochs=1, 2", "--store", "a store", "--pool", "local"]
+    assert main(words) == (130 if isinstance(stopped, KeyboardInterrupt) else 1)
+    assert capsys.readouterr().err == f"fedsim: {said}go on with: {shlex.join(['fedsim', *words])}\n"

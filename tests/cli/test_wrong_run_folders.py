@@ -49,6 +49,18 @@ def test_a_folder_with_an_unfinished_run(finished: Refusals) -> None:
         finished.check(word, "runs/plant", message=f"the run in runs/plant is not finished; go on with: {command}")
 
 
+def test_an_unfinished_point_of_a_sweep_goes_on_with_its_own_store_and_options(finished: Refusals) -> None:
+    point = finished.folder / "runs/study/points/0123456789ab"
+    shutil.copytree("runs/plant", point)
+    path, trained = point / "manifest.json", {"name": "processes", "asked": "processes", "torch_device": "cpu"}
+    facts = {"status": "running", "store": "../../store", "executor": {**trained, "precision": "float64"}}
+    path.write_text(json.dumps({**json.loads(path.read_text("utf-8")), **facts}), "utf-8")
+    name = "runs/study/points/0123456789ab"
+    command = f"fedsim run {name}/scenario.yaml --out {name} --resume --store runs/study/store --executor processes "
+    message = f"the run in {name} is not finished; go on with: {command}--precision float64"
+    finished.check("explain", name, message=message)
+
+
 def test_a_folder_with_half_a_manifest(finished: Refusals) -> None:
     (finished.folder / "runs/plant/manifest.json").write_text("{", "utf-8")
     message = "runs/plant/manifest.json is not readable as a manifest; run the scenario again, into another folder"

@@ -7,11 +7,11 @@ from pathlib import Path
 import pytest
 from small_worlds import NO_CONTENTION, hall, scenario
 
-from fedsim.cli.tables import COSTS, show_comparison
+from fedsim.cli.tables import show_comparison
 from fedsim.experiment.compare import run_names
 from fedsim.experiment.planned_costs import planned_costs
 from fedsim.experiment.run import run
-from fedsim.viz.tables import cost_cells
+from fedsim.viz.tables import COSTS, cost_cells
 
 PARK = hall(a="station", b="station")
 for name, kind in (("a", "fast"), ("b", "slow")):

@@ -13,9 +13,11 @@ from sweeps import RADIO, Here, computed, scenario_file
 
 from fedsim.errors import RunFailedError, UserError
 from fedsim.experiment.results import load_results
+from fedsim.experiment.run import run
 from fedsim.experiment.sweep import sweep as module
 from fedsim.experiment.sweep.results import SweepResults, load_sweep
 from fedsim.experiment.sweep.sweep import sweep
+from fedsim.scenario.load import load
 
 RADIOS = ["nb_iot_nb1", "lte_m_m1", "lte_m_m2"]
 Sweep = Callable[..., tuple[Here, SweepResults | Exception]]
@@ -93,6 +95,15 @@ def test_a_key_that_is_also_a_column_of_results_has_a_column_of_its_own(swept: S
     assert list(results.table["seeds (varied)"]) == ["[1]", "[1]", "[2]", "[2]"]
     assert list(results.compare()["seeds (varied)"]) == ["[1]", "[1]", "[2]", "[2]"]
     assert list(results.table["seed"]) == [1, 1, 2, 2]
+
+
+def test_a_run_puts_together_seeds_that_were_points_of_a_sweep_and_trains_nothing(swept: Sweep, tmp_path: Path) -> None:
+    folder = results_of(swept(vary={"seeds": [[1], [2]]})).folder
+    before = computed(folder / "store")
+    both = run(load(scenario_file(tmp_path)), out=tmp_path / "both", store=folder / "store", executor="serial")
+    assert computed(folder / "store") == before and len(before) == 2 * 2 * 2 * 4
+    rows, of_points = (table.sort_values(["protocol", "seed"]) for table in (both.summary, load_sweep(folder).table))
+    assert rows["final_accuracy"].tolist() == of_points["final_accuracy"].tolist()
 
 
 def test_one_table_has_one_arithmetic(swept: Sweep) -> None:
@@ -352,7 +363,7 @@ def test_two_sweeps_do_not_work_in_one_folder(swept: Sweep) -> None:
 )
 def test_a_manifest_that_is_none_is_said_to_be_so(tmp_path: Path, content: str, said: str) -> None:
     (tmp_path / "sweep.json").write_text(content)
-    with pytest.raises(UserError, match="start the sweep in another folder, with --out") as error:
+    with pytest.raises(UserError) as error:
         load_sweep(tmp_path)
     assert said in str(error.value) and str(tmp_path / "sweep.json") in str(error.value)
 

@@ -20,6 +20,7 @@ def test_the_points_of_options_are_all_combinations_and_the_last_key_changes_fas
     [
         ("a=0.1, 1e-3,.inf", (0.1, 1e-3, float("inf"))),
         ("a='x, y',z", ("x, y", "z")),
+        ("a='x #y',z#1", ("x #y", "z#1")),
         ("a=[1, 2],[3]", ([1, 2], [3])),
         (
             "a={name: shannon},{name: fixed, profile: lte_m_m1}",
@@ -43,6 +44,9 @@ def test_values_are_written_as_in_the_file(text: str, values: tuple[object, ...]
         (["a= "], "--vary a= : has no value"),
         (["a=1,,2"], "--vary a=1,,2: a value is missing before or after a comma"),
         (["a=,"], "--vary a=,: a value is missing before or after a comma"),
+        (["a=x #y,z"], "--vary a=x #y,z: '#y,z' is a comment in YAML, and would be left out; put quotes around a text"),
+        (["a=x,#y"], "'#y' is a comment in YAML"),
+        (["a=#y"], "'#y' is a comment in YAML"),
         (["a=1,]"], "--vary a=1,]: the values are not YAML"),
         (["a=1", "a=2"], "--vary a=2: its key stands twice; write all of its values in one --vary"),
         (["a.0=1", "a[0]=2"], "--vary a[0]: stands twice; vary each value by one key"),

@@ -28,6 +28,7 @@ class Page(HTMLParser):
         self.scripts: list[tuple[dict[str, str], str]] = []
         self.words = ""
         """All text that is seen."""
+        self._texts: dict[str, list[str]] = {}
         self._open: list[str] = []
         self.feed(text)
         self.close()
@@ -39,6 +40,7 @@ class Page(HTMLParser):
         self.elements.append((tag, known))
         if tag not in _VOID:
             self._open.append(tag)
+        self._texts.setdefault(tag, []).append("")
         if tag == "table":
             self.tables.append(_Table())
         elif tag == "tr":
@@ -61,6 +63,8 @@ class Page(HTMLParser):
             self.scripts[-1] = (attributes, before + data)
         elif inside != "style":
             self.words += data
+        if inside:
+            self._texts[inside][-1] += data
         if inside in ("td", "th"):
             self.tables[-1].rows[-1][-1] += data
         elif inside == "caption":
@@ -68,6 +72,10 @@ class Page(HTMLParser):
 
     def all(self, tag: str) -> list[dict[str, str]]:
         return [attributes for name, attributes in self.elements if name == tag]
+
+    def texts(self, tag: str) -> list[str]:
+        """What stands in each of these elements itself."""
+        return self._texts.get(tag, [])
 
     def table(self, caption: str) -> _Table:
         """The one whose caption begins so."""

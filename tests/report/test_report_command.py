@@ -6,9 +6,12 @@ import os
 import shutil
 import subprocess
 import sys
+from html import escape
 from pathlib import Path
 
 import pytest
+from pages_read import Page
+from tiny_results import write_sweep
 
 from fedsim.cli import main
 from fedsim.experiment.results import Results
@@ -39,6 +42,49 @@ def test_a_report_goes_into_the_run_folder_and_replaces_an_older_one(run: Path, 
         *("report.html", "rounds.parquet", "summary.csv", "links.csv", "device_classes.csv", "critical_path.csv"),
         *("confusion.csv", "groups.parquet", "manifest.json", "scenario.yaml"),
     }
+
+
+def test_a_lost_table_of_where_the_time_went_is_missed_on_the_page_and_beside_it(run: Path, capsys: Capture) -> None:
+    (run / "critical_path.csv").rename(run / "stragglers.csv")  # a run has all of these tables, or none
+    assert main(["report", str(run)]) == 0
+    lost = f"is not shown: {run} has lost its critical_path.csv; run the scenario again, into another folder"
+    assert capsys.readouterr().err == f"fedsim: what rounds are made of {lost}\n"
+    assert f"What rounds are made of {lost}." in Page((run / "report.html").read_text()).words
+
+
+def test_a_run_of_a_version_without_critical_paths_misses_none(run: Path, capsys: Capture) -> None:
+    (run / "critical_path.csv").unlink()
+    assert main(["report", str(run)]) == 0
+    assert capsys.readouterr().err == ""
+    assert "What rounds are made of" not in (run / "report.html").read_text()
+
+
+def test_a_lost_or_damaged_scenario_is_refused_with_the_words_of_export(run: Path, capsys: Capture) -> None:
+    (run / "critical_path.csv").unlink()  # the study has only this one of four tables
+    scenario = run / "scenario.yaml"
+    for content in (b"\xff", b"name: [small", b"- small\n", None):
+        scenario.unlink() if content is None else scenario.write_bytes(content)
+        said = refusal(capsys, run)
+        assert said.startswith(
+            str(scenario) if content else f"{run} has lost its scenario.yaml; run the scenario again"
+        )
+        assert main(["export", str(run), "--to", "parquet"]) == 2
+        assert capsys.readouterr().err == f"fedsim: {said}\n"
+    assert not (run / "report.html").exists()
+
+
+def test_a_sweep_is_one_report_whose_points_are_called_by_their_values(run: Path, tmp_path: Path) -> None:
+    hostile = "<script>alert(1)</script>"
+    sweep = write_sweep(tmp_path / "study", ["training.hostile"], [[hostile], ["tame"]])
+    for point in (sweep / "points").iterdir():
+        shutil.rmtree(point)
+        shutil.copytree(run, point)
+    assert main(["report", str(sweep)]) == 0
+    text = (sweep / "report.html").read_text()
+    name = f"training.hostile={hostile}"
+    assert hostile not in text
+    assert f"<h1>{escape(name)}; training.hostile=tame</h1>" in text
+    assert f"hostile={escape(hostile)}</h2>" in text
 
 
 def test_what_is_no_report_stays(run: Path, tmp_path: Path, capsys: Capture) -> None:

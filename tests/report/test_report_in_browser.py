@@ -120,8 +120,8 @@ def test_a_phone_scrolls_tables_and_not_the_page(browser: Any, written: Path) ->
 
 
 def test_a_run_of_one_seed_and_one_protocol_is_drawn_without_complaint(browser: Any, tmp_path: Path) -> None:
-    path = write_report([small_study(tmp_path / "run", ["fedavg"], seeds=1)], tmp_path / "one.html")
-    visit = Visit(browser, path)
+    write_report([small_study(tmp_path / "run", ["fedavg"], seeds=1)], tmp_path / "one.html")
+    visit = Visit(browser, tmp_path / "one.html")
     assert visit.drawn() == visit.page.locator("[data-chart]").count()
     assert visit.happened == []
     visit.page.context.close()

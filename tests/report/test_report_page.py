@@ -15,8 +15,10 @@ from fedsim.experiment.compare import compare
 from fedsim.experiment.results import Results
 from fedsim.metrics.intervals import half_width
 from fedsim.report.page import report_page
-from fedsim.viz.style import looks
+from fedsim.report.shapes import SHAPES
+from fedsim.viz.style import PART_COLOURS, looks
 from fedsim.viz.tables import comparison_cells
+from fedsim.viz.time_tables import TITLES
 
 CHARTS = {
     *("score-over-time", "score-over-traffic", "score-over-rounds", "loss-over-rounds"),
@@ -133,12 +135,15 @@ def test_devices_groups_and_confusions_are_those_of_the_tables(page: Page, study
 
 def test_the_parts_of_rounds_are_those_of_their_critical_paths(page: Page, study: Results) -> None:
     shown = pd.DataFrame(rows_of(page.specs["mean-round"], "part"))
-    assert shown["part"].to_list() == ["queueing", "airtime", "work"] * 2
+    assert shown["part"].to_list() == ["queueing", "on the air", "training"] * 2
+    assert set(zip(shown["part"], shown["colour"], strict=True)) == {
+        (TITLES[part], PART_COLOURS[part]) for part in ("queueing", "airtime", "work")
+    }
     lengths = (study.critical_path["end_s"] - study.critical_path["start_s"]).groupby(study.critical_path["protocol"])
     assert (shown.groupby("name")["to"].max() * 60).to_dict() == pytest.approx(lengths.mean().to_dict(), rel=1e-8)
     rows = rows_of(page.specs["rounds-of-1"], "part")
     assert [(row["part"], row["rounds"], row["from"], row["to"]) for row in rows[3:6]] == [
-        *(("queueing", "2", 0, 9), ("airtime", "2", 9, 54), ("work", "2", 54, 90))  # of 90 s
+        *(("queueing", "2", 0, 9), ("on the air", "2", 9, 54), ("training", "2", 54, 90))  # of 90 s
     ]
     assert page.table("Parts of a mean round").rows[1][:3] == ["fedavg", "1.50", "0.150"]
 
@@ -163,22 +168,38 @@ def test_equal_runs_make_equal_pages(study: Results, text: str) -> None:
     assert report_page([Results(study.folder)]) == text
 
 
-def test_a_scenario_that_is_lost_is_missed_and_all_else_is_shown(tmp_path: Path) -> None:
+def test_a_scenario_that_is_too_long_is_not_shown_as_a_whole_and_all_else_is(tmp_path: Path) -> None:
     small = small_study(tmp_path / "run")
-    (small.folder / "scenario.yaml").unlink()
+    with (small.folder / "scenario.yaml").open("a") as file:
+        file.write("# and so on\n" * 50_000)
     page = Page(report_page([small]))
-    assert "The scenario is not shown: " in page.words and "The network is not drawn: " in page.words
+    assert f"The whole scenario is not shown: {small.folder}/scenario.yaml has more than 500,000 letters." in page.words
+    assert "Two cells of a plant" in page.words and "and so on" not in page.words
     assert set(page.specs) == CHARTS
 
 
 def test_several_runs_share_the_comparison_and_have_sections_of_their_own(tmp_path: Path) -> None:
     runs = [small_study(tmp_path / name, name=f"plant-{name}") for name in ("north", "south")]
-    page = Page(report_page(runs))
+    text = report_page(runs)
+    page = Page(text)
     names = [entry["name"] for entry in rows_of(page.specs["time-by-protocol"], "name")]
     assert names == ["fedavg, north", "prox, strong, north", "fedavg, south", "prox, strong, south"]
     assert {"channels-bytes-of-run-1", "channels-bytes-of-run-2", "score-over-time"} <= set(page.specs)
     assert [row["line"] for row in rows_of(page.specs["channels-bytes-of-run-2"], "line")][:2] == [2, 3]
-    assert "Network: south" in page.words and "plant-north, plant-south" in page.words
+    assert "Network: south" in page.words and "plant-north; plant-south" in page.words
+    headings = [own["aria-labelledby"] for own in page.all("figure") if "of-run-2" in own["id"]]
+    titles = dict(zip([own["id"] for own in page.all("h3")], page.texts("h3"), strict=True))
+    assert headings and all(re.search(r", south\b", titles[heading]) for heading in headings)
+    assert titles["rounds-of-3-of-run-2-title"] == "Parts of each round, fedavg, south"
+    (common, north, south) = re.findall("<ul>(.*?)</ul>", text.split("</nav>")[0], re.DOTALL)
+    assert "Pareto front" in common and "Network" not in common
+    assert '<li class="run">north</li>' in north and '<li class="run">south</li>' in south
+    assert south.count("<a ") == north.count("<a ") == 7
+    links = [link["href"] for link in page.all("a")]
+    assert links == [f"#{section['id']}" for section in page.all("section")]
+    for key in ("front-of-time", "front-of-traffic"):
+        (scale,) = re.findall(r"'shape': \{[^{}]*'scale': (\{[^{}]*\})", str(page.specs[key]))
+        assert scale == str({"domain": [0, 1, 2, 3], "range": [SHAPES["o"]] * 2 + [SHAPES["s"]] * 2})
     identities = [own["id"] for _, own in page.elements if "id" in own]
     assert len(identities) == len(set(identities))  # also of the shapes in the two drawings
     assert {name.split("-of-run-")[1][0] for name in identities if name.startswith("map-of-run")} == {"1", "2"}

@@ -78,7 +78,7 @@ CHANGED: dict[str, tuple[str, str, str]] = {
 # name: words of the command; the message
 RUN: dict[str, tuple[list[str], str]] = {
     "a comment for a value": (["--set", "training.epochs=# 2"],
-        "--set ...: training.epochs: null is empty; a whole number is needed (leave the key out for its default)"),
+        "--set training.epochs=# 2: '# 2' is a comment in YAML, and would be left out; put quotes ..."),
     "a terminal escape for a value": (["--set", "name=\x1b[2J"],
         "--set ...: the value is not YAML: the character U+001B cannot stand in YAML; is this a text file?"),
     "a line break for a key": (["--set", "a\nb=1"], '--set ...: "a\\nb": unknown key (keys: ...)'),

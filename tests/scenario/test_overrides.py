@@ -66,6 +66,8 @@ def value_at(document: Document, path: KeyPath) -> object:
         ("stop={rounds: 5, sim_time_s: .inf}", ("stop",), {"rounds": 5, "sim_time_s": float("inf")}),
         ("name=a=b", ("name",), "a=b"),
         (" name = x ", ("name",), "x"),
+        ("name='a #b'", ("name",), "a #b"),
+        ("name=a#b", ("name",), "a#b"),
         ("grid.1.0=9", ("grid", 1, 0), 9),
         ("grid[1][0]=9", ("grid", 1, 0), 9),  # as messages write a path
         ("protocols.0.fraction=0.3", ("protocols", 0, "fraction"), 0.3),
@@ -84,6 +86,10 @@ def test_an_override_changes_one_value(assignment: str, path: KeyPath, value: ob
     untouched = {other: park().where(other) for other in park().locations if other[: len(path)] != path}
     assert {other: changed.where(other) for other in untouched} == untouched
     assert all(changed.data[key] == park().data[key] for key in park().data if key != path[0])
+
+
+def test_a_piece_of_a_file_keeps_its_comments() -> None:
+    assert apply(park(), ["stop=  # of this plant\n  rounds: 2  # a few"]).data["stop"] == {"rounds": 2}
 
 
 def test_overrides_are_applied_in_their_order() -> None:
@@ -108,6 +114,9 @@ def test_an_override_changes_neither_the_document_nor_what_an_alias_shares() -> 
     ("assignment", "problem"),
     [
         ("name", "is not of the form key.path=value, for example training.epochs=2"),
+        ("name=a #b", "'#b' is a comment in YAML, and would be left out; put quotes around a text that has a #"),
+        ("name=#b", "'#b' is a comment in YAML"),
+        ("name='a' #b # c", "'#b # c' is a comment in YAML"),
         ("=5", "is not of the form key.path=value"),
         ("training..epochs=5", "is not of the form key.path=value"),
         ("training.=5", "is not of the form key.path=value"),

@@ -45,9 +45,12 @@ def export(
         from fedsim.experiment.exports.mlflow_runs import log_to
 
         return log_to(uri, runs)
-    if out is None and len(opened) > 1:
+    if out is None and len(results) > 1:
         raise UserError("several run folders go into one export: say where to put it with --out DIR")
-    place = opened[0].folder / "exports" / to if out is None else Path(out)
+    given = results[0]
+    place = (
+        Path(out) if out is not None else (given.folder if isinstance(given, Results) else Path(given)) / "exports" / to
+    )
     for result in opened:
         if is_inside(place, result.folder) and not is_inside(place, result.folder / "exports"):
             problem = f"{shown(place)} is inside the run {shown(result.folder)}"

@@ -15,10 +15,10 @@ import pandas as pd
 
 from fedsim.errors import UserError
 from fedsim.experiment.compare import run_names
-from fedsim.experiment.read_results import AGAIN
+from fedsim.experiment.explain import lost_times
+from fedsim.experiment.read_results import AGAIN, has_lost, read_scenario
 from fedsim.experiment.results import Results
-from fedsim.files import read_text_file, shown
-from fedsim.scenario.yaml_reader import MAX_FILE_BYTES, parse_yaml
+from fedsim.files import shown
 
 __all__ = ["ExportedRun", "OneSeed", "Settings", "exported_runs", "numbers_of"]
 
@@ -56,16 +56,12 @@ class ExportedRun:
 
     @cached_property
     def scenario_text(self) -> str:
-        """The scenario as it ran, in YAML. Raises `UserError` when the file is lost."""
-        path = self.results.folder / "scenario.yaml"
-        if not path.is_file():
-            raise UserError(f"{shown(path.parent)} has lost its scenario.yaml; {AGAIN}")
-        return read_text_file(path, what="a scenario", most_bytes=MAX_FILE_BYTES)
+        """The scenario as it ran, in YAML. Raises `UserError` when the file is lost or damaged."""
+        return self._scenario[0]
 
     @cached_property
-    def _scenario(self) -> Mapping[str, object]:
-        """As plain data; no code that it names is run."""
-        return parse_yaml(self.scenario_text, str(self.results.folder / "scenario.yaml")).data
+    def _scenario(self) -> tuple[str, Mapping[str, object]]:
+        return read_scenario(self.results.folder)
 
     def tables(self) -> dict[str, pd.DataFrame]:
         """The tables of the run by name, but for transfers and pieces of critical paths, which are many.
@@ -93,12 +89,12 @@ class ExportedRun:
             yield OneSeed(self.name, protocol, int(seed), self._settings(protocol), own, rows)
 
     def _settings(self, title: str) -> Settings:
-        scenario = {key: value for key, value in self._scenario.items() if key not in _NO_SETTINGS}
+        scenario = {key: value for key, value in self._scenario[1].items() if key not in _NO_SETTINGS}
         return dict(_flat(scenario | {"protocol": self._protocol(title)}))
 
     def _protocol(self, title: str) -> Mapping[str, object]:
         """The keys of the protocol that results call *title*."""
-        written = self._scenario.get("protocols")
+        written = self._scenario[1].get("protocols")
         for protocol in written if isinstance(written, list) else []:
             if isinstance(protocol, dict) and title in (protocol.get("label"), protocol.get("name")):
                 return protocol
@@ -119,12 +115,14 @@ _MORE_TABLES = {
 def exported_runs(results: Sequence[Results]) -> list[ExportedRun]:
     """The runs with the names that `fedsim.compare` has for them.
 
-    Raises `UserError` when one is among them twice.
+    Raises `UserError` when one is among them twice, and when one has lost a table of where its time went.
     """
     folders = [result.folder.resolve() for result in results]
     for result, folder in zip(results, folders, strict=True):
         if folders.count(folder) > 1:
             raise UserError(f"{shown(result.folder)} is named twice; name it once")
+        if lost := lost_times(result):
+            raise UserError(has_lost(result.folder / lost[0]))
     return [ExportedRun(name, result) for name, result in zip(run_names(results), results, strict=True)]
 
 

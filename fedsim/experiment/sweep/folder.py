@@ -5,90 +5,20 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self
+from typing import Any, Self
 
 import pandas as pd
-from annotated_types import MinLen
 from filelock import FileLock, Timeout
-from pydantic import AfterValidator, BaseModel, ConfigDict, JsonValue, ValidationError
 
 from fedsim.errors import UserError
 from fedsim.experiment.at_work import LOCK, why_busy
-from fedsim.experiment.sweep.points import KEY, Point
-from fedsim.experiment.sweep.variation import short_keys
-from fedsim.files import read_text_file, shown, sweep_scratch, why_no_folder, why_not_own_file, write_atomically
+from fedsim.experiment.sweep.manifest import MANIFEST, POINTS, SweepManifest, read_sweep
+from fedsim.experiment.sweep.points import Point
+from fedsim.files import shown, sweep_scratch, why_no_folder, why_not_own_file, write_atomically
 
-__all__ = ["MANIFEST", "TABLE", "SweepFolder", "SweepManifest", "is_sweep", "read_sweep"]
+__all__ = ["TABLE", "SweepFolder"]
 
-MANIFEST, TABLE, POINTS, STORE = "sweep.json", "sweep.csv", "points", "store"
-_MOST_MANIFEST_BYTES = 50_000_000
-
-
-def _shown_as_it_is(text: str) -> str:
-    if not text.isprintable():
-        raise ValueError("must be printable")
-    return text
-
-
-def _checked_key(text: str) -> str:
-    if not KEY.fullmatch(text):
-        raise ValueError("is no key of a point")
-    return text
-
-
-Line = Annotated[str, AfterValidator(_shown_as_it_is)]
-
-
-class _Part(BaseModel):
-    model_config = ConfigDict(strict=True, extra="forbid", frozen=True)
-
-
-class SweepPoint(_Part):
-    """A point, and its value of each key."""
-
-    key: Annotated[str, AfterValidator(_checked_key)]
-    values: list[JsonValue]
-
-
-class SweepManifest(_Part):
-    """What ``sweep.json`` says: which runs belong to the sweep, and which values they have."""
-
-    @property
-    def short_keys(self) -> list[str]:
-        """What tables and figures call the keys."""
-        return short_keys(self.keys)
-
-    format: Literal["fedsim-sweep-1"] = "fedsim-sweep-1"
-    scenario: Line
-    keys: Annotated[list[Line], MinLen(1)]
-    points: Annotated[list[SweepPoint], MinLen(1)]
-    status: Literal["running", "finished"]
-
-
-def is_sweep(folder: Path) -> bool:
-    """Whether there is a sweep in *folder*, of whatever state."""
-    return (folder / MANIFEST).is_file()
-
-
-def read_sweep(folder: Path) -> SweepManifest:
-    """What the sweep in *folder* is. Raises `UserError` when there is none that this version reads."""
-    path = folder / MANIFEST
-    if not is_sweep(folder):
-        raise UserError(f"{shown(folder)} is no folder of a sweep: it has no {MANIFEST}")
-    text = read_text_file(path, what="the manifest of a sweep", most_bytes=_MOST_MANIFEST_BYTES)
-    try:
-        found = SweepManifest.model_validate_json(text)
-        if any(len(point.values) != len(found.keys) for point in found.points):
-            raise ValueError("a value for each key")
-        for those in (found.keys, [point.key for point in found.points]):
-            if len(set(those)) < len(those):
-                raise ValueError("each once")
-    except ValueError as error:
-        key = error.errors(include_url=False)[0]["loc"] if isinstance(error, ValidationError) else ()
-        where = f" (its key {'.'.join(map(str, key))!r})" if key else ""
-        problem = f"is no manifest of a sweep{where}; start the sweep in another folder, with --out"
-        raise UserError(f"{shown(path)} {problem}") from None
-    return found
+TABLE, STORE = "sweep.csv", "store"
 
 
 class SweepFolder:
@@ -161,7 +91,10 @@ class SweepFolder:
 
     def _check_manifest(self) -> None:
         """Raise `UserError` when the file that is called as the manifest is somebody else's: it is not to be lost."""
-        read_sweep(self.path)
+        try:
+            read_sweep(self.path)
+        except UserError as error:
+            raise UserError(f"{error}; choose another folder with --out") from None
 
     def _check_free(self) -> None:
         if busy := why_busy(self.path, self.kind):

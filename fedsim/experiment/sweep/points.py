@@ -4,23 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import json
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from fedsim.errors import UserError
-from fedsim.experiment.compare import Budget
 from fedsim.experiment.host import HostOptions
 from fedsim.experiment.sweep.variation import Row, Variation
 from fedsim.scenario.load import Varied, load_varied
 from fedsim.scenario.scalars import message_line
 from fedsim.scenario.schema import Scenario
 
-__all__ = ["KEY", "Point", "PointTask", "key_of", "points_of", "scenario_of", "scenarios_of", "without_sweep"]
+if TYPE_CHECKING:
+    from fedsim.experiment.compare import Budget
 
-KEY = re.compile("[0-9a-f]{12}")
-"""What the key of a point looks like, which is the name of its run folder."""
+__all__ = ["Point", "PointTask", "key_of", "points_of", "scenario_of", "scenarios_of", "without_sweep"]
 
 
 @dataclass(frozen=True)
@@ -28,7 +27,7 @@ class Point:
     """One run of a sweep."""
 
     key: str
-    """A hash of its whole scenario: the same point of another sweep has the same key."""
+    """A hash of its whole scenario, and the name of its run folder: it is the same in each sweep with this point."""
     values: Row
     said: str
     """Its values, for people."""

@@ -12,11 +12,9 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from fedsim.errors import UserError, nearest
-from fedsim.experiment.at_work import why_busy
 from fedsim.experiment.compare import Budget, compare, run_names
-from fedsim.experiment.read_results import AGAIN
-from fedsim.experiment.results import Results, load_results
-from fedsim.experiment.sweep.folder import POINTS, SweepManifest, read_sweep
+from fedsim.experiment.results import Results
+from fedsim.experiment.sweep.manifest import SweepManifest, finished_sweep, load_points, read_sweep
 from fedsim.experiment.sweep.variation import column_of
 from fedsim.files import shown
 from fedsim.viz.tables import many
@@ -48,21 +46,11 @@ class SweepResults:
     @cached_property
     def points(self) -> list[tuple[dict[str, object], Results]]:
         """The values of each point by key, and its results; in the order of the table."""
+        results = load_points(self.folder, self.manifest)
         return [
-            (dict(zip(self.keys, point.values, strict=True)), self._results_of(point.key))
-            for point in self.manifest.points
+            (dict(zip(self.keys, point.values, strict=True)), result)
+            for point, result in zip(self.manifest.points, results, strict=True)
         ]
-
-    def _results_of(self, key: str) -> Results:
-        folder = self.folder / POINTS / key
-        try:
-            results = load_results(folder)
-            _ = results.summary  # what every table of the sweep is made of
-        except UserError as error:
-            remedy = f"delete {shown(folder)} and start the sweep again: only this point is run"
-            problem = str(error).removesuffix(f"; {AGAIN}")
-            raise UserError(f"a point of the sweep is lost: {problem}; {remedy}") from None
-        return results
 
     @cached_property
     def table(self) -> pd.DataFrame:
@@ -123,9 +111,7 @@ class SweepResults:
 def load_sweep(folder: Path | str) -> SweepResults:
     """The results of a sweep. Raises `UserError` when there is no finished one in *folder*."""
     results = SweepResults(Path(folder))
-    if results.manifest.status != "finished":
-        busy = why_busy(results.folder, "sweep")
-        raise UserError(busy or f"the sweep in {shown(results.folder)} is not finished; start it again to go on")
+    finished_sweep(results.folder)
     return results
 
 

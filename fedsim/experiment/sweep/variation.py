@@ -11,10 +11,10 @@ from itertools import product
 
 from fedsim.errors import UserError
 from fedsim.scenario.load import Varied
-from fedsim.scenario.overrides import segments_of
+from fedsim.scenario.overrides import refused_comment, segments_of
 from fedsim.scenario.scalars import message_line, show, show_text
 from fedsim.scenario.sweep_settings import MOST_POINTS, SweepSettings
-from fedsim.scenario.yaml_reader import YamlError, parse_value
+from fedsim.scenario.yaml_reader import YamlError, comment_in, parse_value
 
 __all__ = ["Row", "Variation", "column_of", "from_mapping", "from_options", "from_settings", "short_keys"]
 
@@ -130,6 +130,8 @@ def from_options(options: Sequence[str]) -> Variation:
             if re.search(r"(^|,)\s*(,|$)", text) and text.strip():
                 raise refusal("a value is missing before or after a comma") from error
             raise refusal(f"the values are not YAML: {error.problem}") from error
+        if (comment := comment_in(text, items=True)) is not None:
+            raise refusal(refused_comment(comment))
         if not isinstance(values, list) or not values or not text.strip():
             raise refusal("has no value; write null for none")
         grid[key.strip()] = values
