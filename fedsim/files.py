@@ -10,7 +10,7 @@ import os
 import re
 import stat
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import chain
 from pathlib import Path
 from typing import BinaryIO, TextIO
@@ -170,8 +170,12 @@ def is_inside(path: Path, folder: Path) -> bool:
 
 
 def shown(path: Path) -> str:
-    """A path as messages print it: on one line, and not longer than that."""
+    """A path as messages print it: from the working folder if it is in there, on one line, and not longer than that."""
     text = str(path)
+    if path.is_absolute():
+        with suppress(OSError):  # the working folder is gone
+            here = Path.cwd()
+            text = str(path.relative_to(here) if here in path.parents else path)
     plain = text if text.isprintable() else repr(text)[1:-1]
     return plain if len(plain) <= LONGEST_SHOWN else f"{plain[: LONGEST_SHOWN - 3]}..."
 

@@ -6,7 +6,7 @@ import fcntl
 import os
 from pathlib import Path
 
-from fedsim.scenario.scalars import printable
+from fedsim.files import shown
 
 __all__ = ["LOCK", "why_busy"]
 
@@ -16,7 +16,7 @@ LOCK = ".lock"
 
 def why_busy(folder: Path, what: str = "run") -> str | None:
     """That a run, or *what* else it is, is at work in *folder*; None when there is none."""
-    return f"another {what} is at work in {printable(str(folder))}; wait for it" if _is_locked(folder / LOCK) else None
+    return f"another {what} is at work in {shown(folder)}; wait for it" if _is_locked(folder / LOCK) else None
 
 
 def _is_locked(path: Path) -> bool:

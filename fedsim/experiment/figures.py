@@ -16,7 +16,7 @@ from fedsim.experiment.explain import has_times, parts_of_rounds
 from fedsim.experiment.results import Results
 from fedsim.experiment.several_results import load_several
 from fedsim.experiment.sweep.results import SweepResults
-from fedsim.scenario.scalars import printable
+from fedsim.files import shown
 from fedsim.viz.confusion_figures import named_confusion_figures
 from fedsim.viz.front_figures import front_figure
 from fedsim.viz.names import names_apart
@@ -90,9 +90,7 @@ def save_sweep_figures(results: SweepResults, folder: Path, format: Literal["png
     """
     figures = list(sweep_figures(results.compare(), results.manifest.short_keys))
     if not figures:
-        raise UserError(
-            f"{printable(str(results.folder))}: no key has several values, so there is nothing to draw over"
-        )
+        raise UserError(f"{shown(results.folder)}: no key has several values, so there is nothing to draw over")
     folder.mkdir(parents=True, exist_ok=True)
     return [save_figure(figure, folder / f"{name}.{format}") for name, figure in figures]
 
@@ -112,6 +110,6 @@ def together(results: Sequence[Results], table: Literal["rounds", "summary"]) ->
     if len(tables) > 1:
         names = names_apart(run_names(results))
         if twice := next((result for result in results if results.count(result) > 1), None):
-            raise UserError(f"{printable(str(twice.folder))} is named twice; its seeds would count twice: name it once")
+            raise UserError(f"{shown(twice.folder)} is named twice; its seeds would count twice: name it once")
         tables = [part.assign(run=name) for name, part in zip(names, tables, strict=True)]
     return pd.concat(tables, ignore_index=True)

@@ -18,10 +18,11 @@ from fedsim.errors import UserError
 from fedsim.experiment.host import Host, numeric_family
 from fedsim.experiment.results import Results
 from fedsim.experiment.run_folder import RunFolder
+from fedsim.files import shown
 from fedsim.learning.executors.choice import PRECISIONS, TORCH_DEVICES
 from fedsim.models.table import ModelTable
 from fedsim.scenario.build import Materials
-from fedsim.scenario.scalars import printable, show
+from fedsim.scenario.scalars import show
 from fedsim.scenario.schema import Scenario
 
 __all__ = ["model_size", "new_manifest", "peak_memory_bytes", "retimed_manifest", "take_peaks", "trainer_of"]
@@ -42,7 +43,7 @@ def new_manifest(
     begun = before.get("numeric_family")
     if before and begun != host.numeric_family:
         raise UserError(
-            f"the run in {printable(str(folder.path))} was begun with the arithmetic {show(begun)} and would go on "
+            f"the run in {shown(folder.path)} was begun with the arithmetic {show(begun)} and would go on "
             f"with {host.numeric_family!r}; numbers would differ, so {_way_out(before)}"
         )
     learned = {"numeric_family": host.numeric_family, "executor": host.training and host.training.facts()}

@@ -7,6 +7,7 @@ from pathlib import Path
 from fedsim.errors import UserError
 from fedsim.experiment.device_hues import device_hues
 from fedsim.experiment.results import Results
+from fedsim.files import shown
 from fedsim.scenario.load import read_network
 from fedsim.scenario.schema import Scenario, WrittenNetwork
 from fedsim.topology.graph import Topology
@@ -73,7 +74,7 @@ def _draw(
             loads = measured(results.links, net, network, network.server or topology.cloud)
         except UserError as error:
             own = results.folder / "scenario.yaml"
-            raise UserError(f"{results.folder}: {error}; draw its own network, {own}") from error
+            raise UserError(f"{shown(results.folder)}: {error}; draw its own network, {own}") from error
         seeds, subject = results.links["seed"].nunique(), ": load of the network"
     figure = network_figure(f"{title or scenario.name}{subject}", net, loads, seeds, hues)
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -22,9 +22,9 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, ValidationError
 
 from fedsim.errors import UserError
 from fedsim.experiment.result_columns import Columns
-from fedsim.files import read_text_file
+from fedsim.files import read_text_file, shown
 from fedsim.metrics.chosen import chosen_columns
-from fedsim.scenario.scalars import message_line, printable, show, show_text
+from fedsim.scenario.scalars import message_line, show, show_text
 from fedsim.scenario.yaml_reader import MAX_FILE_BYTES, parse_yaml
 from fedsim.settings import NonNegative
 
@@ -116,7 +116,7 @@ def read_manifest(path: Path) -> dict[str, Any]:
         manifest: dict[str, Any] = json.loads(text)
         _Manifest.model_validate(manifest)
     except (ValueError, RecursionError) as error:
-        raise UserError(f"{printable(str(path))} is not readable as a manifest{_first_of(error)}; {AGAIN}") from None
+        raise UserError(f"{shown(path)} is not readable as a manifest{_first_of(error)}; {AGAIN}") from None
     return manifest
 
 
@@ -156,8 +156,8 @@ def read_table(path: Path, columns: Columns) -> pd.DataFrame:
         with path.open("rb") as file:  # a path could also be taken for an address
             table = _READERS[path.suffix](file)
         _check(table, columns)
-    except (OSError, ValueError, pa.ArrowException) as error:
-        raise no_table(path, show_text(" ".join(str(error).split()))) from None
+    except (OSError, ValueError) as error:
+        raise no_table(path, show_text(getattr(error, "strerror", None) or str(error))) from None
     return table
 
 
@@ -173,16 +173,21 @@ def check_runs(table: pd.DataFrame, summary: pd.DataFrame, path: Path) -> pd.Dat
 
 def has_lost(path: Path) -> str:
     """What to say of a run that the file *path* is no more in the folder of."""
-    return f"{printable(str(path.parent))} has lost its {path.name}; {AGAIN}"
+    return f"{shown(path.parent)} has lost its {path.name}; {AGAIN}"
 
 
 def no_table(path: Path, reason: str) -> UserError:
     """What to say of the file *path* for this *reason*."""
-    return UserError(message_line(f"{path} is no table of a run ({reason}); {AGAIN}"))
+    return UserError(message_line(f"{shown(path)} is no table of a run ({reason}); {AGAIN}"))
 
 
 def _read_parquet(file: BinaryIO) -> pd.DataFrame:
-    table: pd.DataFrame = pq.ParquetFile(file).read().to_pandas()
+    try:
+        table: pd.DataFrame = pq.ParquetFile(file).read().to_pandas()
+    except (OSError, ValueError, pa.ArrowException) as error:
+        if getattr(error, "errno", None) is not None:  # it is the disk
+            raise
+        raise ValueError("it is cut off, or no Parquet file") from None
     return table
 
 
@@ -192,7 +197,10 @@ def _read_csv(file: BinaryIO) -> pd.DataFrame:
     if not content.endswith(b"\n"):
         raise ValueError("the last line has no end" if content else "it is empty")
     names = dict.fromkeys(("protocol", "link", "true", "predicted", "client"), str)
-    table = pd.read_csv(io.BytesIO(content), dtype=names, keep_default_na=False, na_values=[""])
+    try:
+        table = pd.read_csv(io.BytesIO(content), dtype=names, keep_default_na=False, na_values=[""])
+    except ValueError:
+        raise ValueError("it is no CSV file, with as many cells in each line") from None
     if not isinstance(table.index, pd.RangeIndex):  # pandas takes what is beyond the header for names of rows
         raise ValueError("rows that are longer than the first")
     return table

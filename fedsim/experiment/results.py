@@ -31,7 +31,7 @@ from fedsim.experiment.result_columns import (
 )
 from fedsim.experiment.shown_results import as_html, as_text
 from fedsim.experiment.trained_model import model_of_client, trained_model
-from fedsim.files import read_own_file
+from fedsim.files import read_own_file, shown
 from fedsim.learning.operations.evaluate import MOST_CLASSES_COUNTED
 from fedsim.learning.store_folder import WEIGHTS
 from fedsim.learning.stored_values import Damaged, check_tensors
@@ -82,7 +82,7 @@ class Results:
         path = self.folder / "transfers.parquet"
         if not path.exists():
             problem = "was not written; run the scenario with save_transfers: true"
-            raise UserError(f"{printable(str(path))} {problem}")
+            raise UserError(f"{shown(path)} {problem}")
         return read_table(path, TRANSFERS)
 
     @cached_property
@@ -120,7 +120,7 @@ class Results:
             version = self.manifest.get("fedsim")
             made = f"by fedsim {printable(version)}, " if isinstance(version, str) else "by "
             problem = f"was made {made}a version that did not write {name}"
-            raise UserError(message_line(f"the run in {self.folder} {problem}; {AGAIN}"))
+            raise UserError(message_line(f"the run in {shown(self.folder)} {problem}; {AGAIN}"))
         return check_runs(read_table(path, columns), self.summary, path)
 
     @cached_property
@@ -131,7 +131,7 @@ class Results:
         """
         path = self.folder / "groups.parquet"
         if not path.exists():
-            raise UserError(f"{printable(str(path))} was not written: no protocol of this run forms groups")
+            raise UserError(f"{shown(path)} was not written: no protocol of this run forms groups")
         return read_table(path, GROUPS)
 
     @cached_property
@@ -142,7 +142,7 @@ class Results:
         """
         path = self.folder / "device_classes.csv"
         if not path.exists():
-            raise UserError(f"{printable(str(path))} was not written: all devices of this run are of one class")
+            raise UserError(f"{shown(path)} was not written: all devices of this run are of one class")
         table = read_table(path, DEVICE_CLASSES)
         _check_device_classes(table, self.rounds, path)
         return table
@@ -156,7 +156,7 @@ class Results:
         path = self.folder / "confusion.csv"
         if not path.exists():
             why = f"no model was scored on at most {MOST_CLASSES_COUNTED} classes"
-            raise UserError(f"{printable(str(path))} was not written: {why}")
+            raise UserError(f"{shown(path)} was not written: {why}")
         return read_table(path, CONFUSION)
 
     def __repr__(self) -> str:
@@ -207,15 +207,15 @@ class Results:
         for row in self.manifest["runs"]:
             if row["protocol"] == protocol and row["seed"] == seed:
                 return dict(row)
-        shown = printable(str(self.folder))
+        where = shown(self.folder)
         if isinstance(seed, str):
-            raise UserError(f"{shown}: seed {seed!r} is text; a whole number is needed (remove the quotes)")
+            raise UserError(f"{where}: seed {seed!r} is text; a whole number is needed (remove the quotes)")
         runs = self.manifest["runs"]
         if seeds := [str(row["seed"]) for row in runs if row["protocol"] == protocol]:
-            raise UserError(f"{shown} has no run of {protocol!r} on seed {seed} (its seeds: {', '.join(seeds)})")
+            raise UserError(f"{where} has no run of {protocol!r} on seed {seed} (its seeds: {', '.join(seeds)})")
         near = nearest(str(protocol), {row["protocol"] for row in runs})
         known = ", ".join(f"{row['protocol']} on seed {row['seed']}" for row in runs)
-        raise UserError(f"{shown} has no run of {protocol!r}{near} (runs: {known})")
+        raise UserError(f"{where} has no run of {protocol!r}{near} (runs: {known})")
 
     def load_model(
         self, protocol: str, seed: int, *, device_class: str | None = None, client: str | None = None
@@ -236,7 +236,7 @@ class Results:
         row = self._row(protocol, seed)
         if not weights and self.manifest.get("retimed_from"):
             problem = f"has no weights of {protocol!r} on seed {seed}: the run that was trained has not kept this model"
-            raise UserError(f"{printable(str(self.folder))} {problem}")
+            raise UserError(f"{shown(self.folder)} {problem}")
         if client is not None or "client_classes" in row:
             if device_class is not None:
                 raise UserError("give either client or device_class, one of them and not both")
@@ -258,7 +258,7 @@ class Results:
                     return path
                 except Damaged as damage:
                     problem = str(damage)
-        raise UserError(f"{printable(str(path))}: {problem}; {AGAIN}")
+        raise UserError(f"{shown(path)}: {problem}; {AGAIN}")
 
 
 def _check_device_classes(table: pd.DataFrame, rounds: pd.DataFrame, path: Path) -> None:
@@ -277,18 +277,18 @@ def load_results(folder: Path | str) -> Results:
     Raises `UserError` when there is no finished run in it: `NoRun`, unless it is one that has lost something.
     """
     folder = Path(folder)
-    shown = printable(str(folder))
+    where = shown(folder)
     path = folder / "manifest.json"
     if not os.path.exists(folder):  # unlike Path.exists, False also for what is no name of a file
         others = [str(other) for other in folder.parent.iterdir() if other != folder] if folder.parent.is_dir() else []
-        raise UserError(f"there is no run folder {shown}{nearest(str(folder), others)}")
+        raise UserError(f"there is no run folder {where}{nearest(str(folder), others)}")
     if not os.path.lexists(path):
         if all(os.path.lexists(folder / name) for name in ("rounds.parquet", "summary.csv")):
-            raise UserError(f"{shown} has lost its manifest.json; {AGAIN}")
+            raise UserError(f"{where} has lost its manifest.json; {AGAIN}")
         raise NoRun(what_it_is(folder))
     results = Results(folder)
     if results.manifest["status"] != "finished":
         if busy := why_busy(folder):
             raise NoRun(busy)
-        raise NoRun(f"the run in {shown} is not finished; go on with: {command_to_resume(folder, results.manifest)}")
+        raise NoRun(f"the run in {where} is not finished; go on with: {command_to_resume(folder, results.manifest)}")
     return results

@@ -100,7 +100,7 @@ def retime(
         ResultTables(scenario, folder, scratch=Path(scratch)) as tables,
     ):
         tell_of(remarks, observer or Observer())
-        watching.tell(f"Nothing is trained: what was learned is read from {printable(str(original.folder))}")
+        watching.tell(f"Nothing is trained: what was learned is read from {shown(original.folder)}")
         recall = _Recall(original, store, Refusals(original, scenario, overrides, store, path))
         rows = _run_all(scenario, materials, recall, tables, watching)
         later = _without_models(rows, original)
@@ -160,7 +160,7 @@ def _check_that_it_is_no_run(folder: RunFolder) -> None:
     """Raise `UserError` when there is a run in *folder* that is not finished: it is not to be lost."""
     if folder.manifest and "retimed_from" not in folder.manifest:
         command = command_to_resume(folder.path, folder.manifest)
-        problem = f"the run in {folder.path} is not finished, and it trains; go on with: {command}"
+        problem = f"the run in {shown(folder.path)} is not finished, and it trains; go on with: {command}"
         raise UserError(printable(f"{problem}, or choose another folder with --out"))
 
 

@@ -18,7 +18,7 @@ from fedsim.errors import UserError
 from fedsim.experiment.at_work import LOCK, why_busy
 from fedsim.experiment.differences import first_difference
 from fedsim.experiment.read_results import read_manifest
-from fedsim.files import sweep_scratch, why_no_folder, write_atomically
+from fedsim.files import shown, sweep_scratch, why_no_folder, write_atomically
 from fedsim.scenario.load import checked, written_out
 from fedsim.scenario.scalars import printable
 from fedsim.scenario.schema import Scenario
@@ -43,7 +43,7 @@ class RunFolder:
         self._scenario = scenario
         self._written = written_out(scenario).encode()
         self._resume = resume
-        self._shown = printable(str(path))
+        self._shown = shown(path)
         self._lock = FileLock(path / LOCK)
         try:
             self._look()
@@ -64,7 +64,7 @@ class RunFolder:
         if not self.manifest:
             return self.path / "store" if asked is None else asked
         begun = self.path / str(self.manifest.get("store", "store"))
-        place = printable(str(begun))
+        place = shown(begun)
         real = os.path.realpath(begun)
         inside = Path(real).is_relative_to(os.path.realpath(self.path))
         if asked is not None and os.path.realpath(asked) != real:

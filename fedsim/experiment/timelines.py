@@ -99,7 +99,7 @@ def simulated_again(results: Results, *, only: str | None = None) -> Iterator[tu
         if only is not None and row["protocol"] != only:
             continue
         protocol = protocols.get(row["protocol"])
-        run = f"{printable(row['protocol'])} on seed {row['seed']} in {printable(str(results.folder))}"
+        run = f"{printable(row['protocol'])} on seed {row['seed']} in {shown(results.folder)}"
         if protocol is None:
             raise UserError(f"{run}: its scenario.yaml has no such protocol")
         if protocol.needs_learning:

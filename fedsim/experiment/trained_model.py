@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from fedsim.errors import UserError, nearest, some
+from fedsim.files import shown
 from fedsim.scenario.load import read_models, read_protocol
-from fedsim.scenario.scalars import printable
 
 if TYPE_CHECKING:
     from fedsim.models.torch_module import Module
@@ -29,18 +29,18 @@ def trained_model(
     the scenario's. Raises `UserError` when nothing was learned, when there are several models
     and none is named, and when the folder does not say any more which model it is.
     """
-    shown = printable(str(folder))
+    where = shown(folder)
     if not weights:
-        raise UserError(f"{shown} has no model: nothing was learned (learn: false, or --no-training)")
+        raise UserError(f"{where} has no model: nothing was learned (learn: false, or --no-training)")
     found = read_models(folder / "scenario.yaml")
     classes = found.devices.classes
     if device_class is not None and device_class not in classes:
         near = nearest(device_class, classes)
-        raise UserError(f"{shown} has no device class {device_class!r}{near} (classes: {some(list(classes))})")
+        raise UserError(f"{where} has no device class {device_class!r}{near} (classes: {some(list(classes))})")
     own = {name.rpartition("/")[0] for name in weights} - {""}
     if device_class is None and own:
         raise UserError(
-            f"{shown} has several models, as {some(sorted(own))} of its device classes do not have the scenario's; say "
+            f"{where} has several models, as {some(sorted(own))} of its device classes do not have the scenario's; say "
             f"which one is meant with device_class={min(own)!r} (classes: {some(list(classes))})"
         )
     settings = (device_class is not None and classes[device_class].model) or found.model
@@ -55,7 +55,7 @@ def trained_model(
             table = protocol.models(table, [table] * manifest["clients"])[-1]
         return trained(table, {part: weights[f"{place}{part}"] for part in table.parts if f"{place}{part}" in weights})
     except ValueError as error:
-        raise UserError(f"{shown}: its scenario.yaml describes another model than it has trained ({error})") from None
+        raise UserError(f"{where}: its scenario.yaml describes another model than it has trained ({error})") from None
 
 
 def model_of_client(
@@ -66,15 +66,15 @@ def model_of_client(
     Raises `UserError` when that is not so, when no client or none of the run is named, and when the folder does not say
     any more which model it is.
     """
-    shown, owners = printable(str(folder)), row.get("client_classes", {})
+    where, owners = shown(folder), row.get("client_classes", {})
     if not owners:
-        raise UserError(f"{shown}: clients of {row['protocol']!r} have no models of their own; leave client out")
+        raise UserError(f"{where}: clients of {row['protocol']!r} have no models of their own; leave client out")
     if client not in owners:
         which = (
             "say which one is meant" if client is None else f"there is no client {client!r}{nearest(client, owners)}"
         )
         raise UserError(
-            f"{shown}: each client of {row['protocol']!r} has its own model, and {which}, as in "
+            f"{where}: each client of {row['protocol']!r} has its own model, and {which}, as in "
             f"client={min(owners)!r} (clients: {some(list(owners))})"
         )
     found, kinds = read_models(folder / "scenario.yaml"), tuple(dict.fromkeys(owners.values()))
@@ -92,4 +92,4 @@ def model_of_client(
         table = protocol.models(tables[owners[client]], tuple(tables.values()))[-1]
         return trained(table, {part: weights[f"{client}/{part}"] for part in table.parts})
     except (KeyError, ValueError) as error:
-        raise UserError(f"{shown}: its scenario.yaml describes another model than it has trained ({error})") from None
+        raise UserError(f"{where}: its scenario.yaml describes another model than it has trained ({error})") from None

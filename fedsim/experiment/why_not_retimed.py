@@ -12,6 +12,7 @@ from fedsim.errors import UserError, nearest
 from fedsim.experiment.differences import first_difference
 from fedsim.experiment.read_results import AGAIN
 from fedsim.experiment.results import Results
+from fedsim.files import shown
 from fedsim.learning.graph import Handle, Node
 from fedsim.learning.operations.evaluate import Evaluate
 from fedsim.learning.operations.init import Init
@@ -37,17 +38,17 @@ def why_not_at_all(original: Results, scenario: Scenario, overrides: Sequence[st
 
     *scenario* is what *overrides* make of the original's, and *out* the folder that was asked for.
     """
-    shown, manifest = printable(str(original.folder)), original.manifest
+    where, manifest = shown(original.folder), original.manifest
     run = _full_run(original.folder, overrides, out)
     executor = manifest.get("executor")
     if executor is None or manifest.get("numeric_family") is None:
-        return f"nothing was learned in {shown} (learn: false), so there is nothing to re-time; just run it: {run}"
+        return f"nothing was learned in {where} (learn: false), so there is nothing to re-time; just run it: {run}"
     if not scenario.learn:
         return f"nothing is learned with learn: false, so there is nothing to re-time; just run it: {run}"
     known = registry.all_names("executors")
     if (name := executor["name"]) not in known:
         return (
-            f"{shown} was trained by executor {name!r}, which is not installed here, and it knows what was computed "
+            f"{where} was trained by executor {name!r}, which is not installed here, and it knows what was computed "
             f"together{nearest(name, known)} (known: {', '.join(known)})"
         )
     trained = [(row["protocol"], row["seed"]) for row in manifest["runs"]]
@@ -56,7 +57,7 @@ def why_not_at_all(original: Results, scenario: Scenario, overrides: Sequence[st
             if (protocol.title, seed) not in trained:
                 there = ", ".join(f"{title} on seed {seed}" for title, seed in trained)
                 return (
-                    f"{shown} has not trained {protocol.title!r} on seed {seed} (it has {there}); train it with: {run}"
+                    f"{where} has not trained {protocol.title!r} on seed {seed} (it has {there}); train it with: {run}"
                 )
     return None
 
@@ -80,8 +81,7 @@ class Refusals:
         missing = self._store.missing([node.key for node in nodes])
         new = [node for node in nodes if node.key in missing and missing.isdisjoint(node.input_keys)]
         first = min(new, key=_round_and_kind, default=None)
-        shown = printable(str(self._original.folder))
-        where = f"{shown} cannot be re-timed like this: {protocol.title}, seed {seed}"
+        where = f"{shown(self._original.folder)} cannot be re-timed like this: {protocol.title}, seed {seed}"
         if first is None:
             return UserError(f"{where}, round {handle.node.tags['round']}: {self._lost(handle)}; {AGAIN}")
         row = next(
@@ -100,7 +100,7 @@ class Refusals:
     def _lost(self, handle: Handle) -> str:
         if self._store.has_other_plans(handle):
             return "the same was computed there together with other trainings, which may change a bit"
-        return f"what was computed there is not in its store any more ({printable(str(self._store.folder))})"
+        return f"what was computed there is not in its store any more ({shown(self._store.folder)})"
 
     def _changed_key(self) -> str | None:
         """The first change to a key that says what is learned."""

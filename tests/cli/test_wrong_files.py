@@ -146,6 +146,14 @@ FILES: dict[str, tuple[Files, list[str], str]] = {  # files, words of the comman
         "plant.yaml:20: protocols[0].exchange.scc: scc remembers by classes, and data set 'csv' has numbers to "
         "predict; set scc to null",
     ),
+    "a line of a data set, which is looked up from the scenario and told from here": (
+        {
+            "plants/plant.yaml": edited(PLANT, {DATA: NUMBERS[DATA], MODEL: NUMBERS[MODEL]}),
+            "plants/pump.csv": CSV + "1\n",
+        },
+        ["run", "plants/plant.yaml"],
+        "plants/plant.yaml:16: data: plants/pump.csv:42: ...",
+    ),
     "groups by classes where there are none": (
         {"plant.yaml": edited(PLANT, {**NUMBERS, FEDAVG: "  - {name: stp}\n"}), "pump.csv": CSV},
         ["run", "plant.yaml"],

@@ -137,6 +137,18 @@ def test_a_point_that_is_lost_is_told_with_the_way_out(swept: Sweep, tmp_path: P
         load_sweep(folder).table  # noqa: B018
 
 
+@pytest.mark.parametrize("name", ["manifest.json", "summary.csv"])
+def test_a_point_that_is_damaged_is_told_with_one_way_out(swept: Sweep, name: str) -> None:
+    folder = results_of(swept()).folder
+    point = next((folder / "points").iterdir())
+    (point / name).write_text("{")
+    with pytest.raises(UserError) as error:
+        load_sweep(folder).points  # noqa: B018
+    said, _, way_out = str(error.value).partition("; ")
+    assert said.startswith(f"a point of the sweep is lost: {point / name} is no")
+    assert way_out == f"delete {point} and start the sweep again: only this point is run"
+
+
 def test_a_table_of_another_sweep_does_not_stay_where_no_point_has_ended(swept: Sweep, tmp_path: Path) -> None:
     swept(vary={RADIO: RADIOS[:1]})
     (key,) = keys_of(swept(vary={RADIO: RADIOS[2:]}, out=tmp_path / "to-see-the-key")[0])

@@ -18,7 +18,7 @@ from fedsim.experiment.compare import run_names
 from fedsim.experiment.explain import lost_times
 from fedsim.experiment.read_results import AGAIN, has_lost, read_scenario
 from fedsim.experiment.results import Results
-from fedsim.scenario.scalars import printable
+from fedsim.files import shown
 
 __all__ = ["ExportedRun", "OneSeed", "Settings", "exported_runs", "numbers_of"]
 
@@ -79,7 +79,7 @@ class ExportedRun:
         tables = self.tables()
         if tables["rounds"]["sim_time_s"].isna().any():
             path = self.results.folder / "rounds.parquet"
-            raise UserError(f"{printable(str(path))} is no table of a run (a round has no sim_time_s); {AGAIN}")
+            raise UserError(f"{shown(path)} is no table of a run (a round has no sim_time_s); {AGAIN}")
         facts = {(row["protocol"], row["seed"]): row for row in self.results.manifest["runs"]}
         for protocol, seed in tables["summary"][["protocol", "seed"]].drop_duplicates().itertuples(index=False):
             rows = {
@@ -120,7 +120,7 @@ def exported_runs(results: Sequence[Results]) -> list[ExportedRun]:
     folders = [result.folder.resolve() for result in results]
     for result, folder in zip(results, folders, strict=True):
         if folders.count(folder) > 1:
-            raise UserError(f"{printable(str(result.folder))} is named twice; name it once")
+            raise UserError(f"{shown(result.folder)} is named twice; name it once")
         if lost := lost_times(result):
             raise UserError(has_lost(result.folder / lost[0]))
     return [ExportedRun(name, result) for name, result in zip(run_names(results), results, strict=True)]

@@ -13,6 +13,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, JsonValue, Validatio
 
 from fedsim.errors import UserError
 from fedsim.experiment.at_work import why_busy
+from fedsim.experiment.read_results import AGAIN
 from fedsim.experiment.results import NoRun, Results, load_results
 from fedsim.experiment.sweep.variation import short_keys
 from fedsim.files import read_text_file, shown
@@ -116,10 +117,13 @@ def load_points(folder: Path, manifest: SweepManifest) -> list[Results]:
 
 def _results_in(folder: Path) -> Results:
     try:
-        return load_results(folder)
+        results = load_results(folder)
+        _ = results.summary  # what every table of the sweep is made of
     except UserError as error:
         remedy = f"delete {shown(folder)} and start the sweep again: only this point is run"
-        raise UserError(f"a point of the sweep is lost: {error}; {remedy}") from None
+        problem = str(error).removesuffix(f"; {AGAIN}")
+        raise UserError(f"a point of the sweep is lost: {problem}; {remedy}") from None
+    return results
 
 
 def names_of_points(folders: Sequence[Path]) -> list[str | None]:

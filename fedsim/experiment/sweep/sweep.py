@@ -26,6 +26,7 @@ from fedsim.experiment.sweep.results import SweepResults, sweep_table
 from fedsim.experiment.sweep.scheduling import is_finished, raise_failures, run_points
 from fedsim.experiment.sweep.variation import Variation, from_mapping, from_settings
 from fedsim.experiment.validate import validate
+from fedsim.files import shown
 from fedsim.learning.executors.choice import AUTO
 from fedsim.learning.store_folder import check_store
 from fedsim.scenario.load import load
@@ -104,7 +105,7 @@ def sweep_variation(
     base = load(path, overrides=overrides)
     if variation is None:
         if base.sweep is None:
-            raise UserError(f"{path}: has no section sweep; give --vary key.path=value,value, or write one")
+            raise UserError(f"{shown(path)}: has no section sweep; give --vary key.path=value,value, or write one")
         variation = from_settings(base.sweep)
     points = points_of(path, overrides, variation)
     folder = SweepFolder(
