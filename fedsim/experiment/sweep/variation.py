@@ -8,6 +8,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
+from typing import Any
 
 from fedsim.errors import UserError
 from fedsim.scenario.load import Varied
@@ -37,7 +38,7 @@ class Variation:
     def __post_init__(self) -> None:
         """Raises `UserError` for points that are two times the same, and for keys that would lie in each other."""
         if not self.keys:
-            raise UserError("the sweep varies nothing; give --vary key.path=value,value, or a section sweep")
+            raise UserError("the sweep varies nothing; give --vary key.path=value,value, or keys in the section sweep")
         spelt = [tuple(segments_of(key)) for key in self.keys]
         for one, other in product(range(len(spelt)), repeat=2):
             if one != other and spelt[other][: len(spelt[one])] == spelt[one]:
@@ -50,7 +51,7 @@ class Variation:
         seen: set[str] = set()
         for row in self.rows:
             if (text := _text(row)) in seen:
-                raise UserError(message_line(f"{self.option}: the point {self.said(row)} stands twice"))
+                raise UserError(message_line(f"{_told(self.option)} the point {self.said(row)} stands twice"))
             seen.add(text)
 
     def said(self, row: Row) -> str:
@@ -139,18 +140,26 @@ def from_options(options: Sequence[str]) -> Variation:
 
 
 def from_mapping(vary: Mapping[str, Sequence[object]]) -> Variation:
-    """All combinations of the values of each key, given from Python.
+    """All combinations of the values of each key, given from Python; an array is a list.
 
     Raises `UserError` for what no scenario could hold, and where a key's values are no list.
     """
+    if not isinstance(vary, Mapping):
+        raise UserError(message_line(f"vary: {show(vary)} is no mapping, as {{'training.epochs': [1, 2]}} is"))
     grid: dict[str, list[object]] = {}
     for key, values in vary.items():
         if not isinstance(key, str) or not all(segments_of(key)):
             raise UserError(f"vary: {show(key)} is no path of a key, as training.epochs is")
-        if isinstance(values, str | bytes | Mapping) or not isinstance(values, Sequence) or not values:
+        if key in SweepSettings.model_fields:
+            problem = "is a part of the section sweep and no key, and vary has keys alone, which are a grid"
+            raise UserError(f"vary: {key}: {problem}; in place of it give overrides=['sweep={{{key}: ...}}']")
+        listed = values.tolist() if hasattr(values, "tolist") else values
+        if isinstance(listed, str | bytes | Mapping) or not isinstance(listed, Sequence):
             raise UserError(message_line(f"vary: {key}: {show(values)} is no list of values"))
+        if not listed:
+            raise UserError(message_line(f"vary: {key}: the list of values is empty; give at least one"))
         try:
-            grid[key] = json.loads(json.dumps(list(values)))
+            grid[key] = json.loads(json.dumps(list(listed), default=_plain))
         except (TypeError, ValueError) as error:
             raise UserError(message_line(f"vary: {key}: {show(values)} has no values of a scenario: {error}")) from None
     return _grid(grid, "vary")
@@ -177,11 +186,23 @@ def _product(blocks: Sequence[tuple[tuple[str, ...], Sequence[Row]]], option: st
     count = math.prod(len(rows) for _, rows in blocks)
     if count > MOST_POINTS:
         raise UserError(
-            f"{option}: {count:,} points are more than a sweep may have ({MOST_POINTS:,}); vary fewer values"
+            f"{_told(option)} {count:,} points are more than a sweep may have ({MOST_POINTS:,}); vary fewer values"
         )
     keys = tuple(key for block, _ in blocks for key in block)
     rows = (tuple(value for part in parts for value in part) for parts in product(*(rows for _, rows in blocks)))
     return Variation(keys, tuple(rows) if keys else (), option)
+
+
+def _told(option: str) -> str:
+    """As a message begins."""
+    return f"{option.removesuffix(':')}:"
+
+
+def _plain(value: Any) -> object:
+    """The value of a number of an array, or its values."""
+    if not hasattr(value, "tolist"):
+        raise TypeError(f"{type(value).__name__} is neither text, number, list nor mapping")
+    return value.tolist()
 
 
 def _text(row: Sequence[object]) -> str:
