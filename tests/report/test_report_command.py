@@ -44,6 +44,20 @@ def test_a_report_goes_into_the_run_folder_and_replaces_an_older_one(run: Path, 
     }
 
 
+def test_a_sweep_is_one_report_whose_points_are_called_by_their_values(run: Path, tmp_path: Path) -> None:
+    hostile = "<script>alert(1)</script>"
+    sweep = write_sweep(tmp_path / "study", ["training.hostile"], [[hostile], ["tame"]])
+    for point in (sweep / "points").iterdir():
+        shutil.rmtree(point)
+        shutil.copytree(run, point)
+    assert main(["report", str(sweep)]) == 0
+    text = (sweep / "report.html").read_text()
+    name = f"training.hostile={hostile}"
+    assert hostile not in text
+    assert f"<h1>{escape(name)}, training.hostile=tame</h1>" in text
+    assert f"hostile={escape(hostile)}</h2>" in text
+
+
 def test_a_lost_table_of_where_the_time_went_is_missed_on_the_page_and_beside_it(run: Path, capsys: Capture) -> None:
     (run / "critical_path.csv").rename(run / "stragglers.csv")  # a run has all of these tables, or none
     assert main(["report", str(run)]) == 0
@@ -71,20 +85,6 @@ def test_a_lost_or_damaged_scenario_is_refused_with_the_words_of_export(run: Pat
         assert main(["export", str(run), "--to", "parquet"]) == 2
         assert capsys.readouterr().err == f"fedsim: {said}\n"
     assert not (run / "report.html").exists()
-
-
-def test_a_sweep_is_one_report_whose_points_are_called_by_their_values(run: Path, tmp_path: Path) -> None:
-    hostile = "<script>alert(1)</script>"
-    sweep = write_sweep(tmp_path / "study", ["training.hostile"], [[hostile], ["tame"]])
-    for point in (sweep / "points").iterdir():
-        shutil.rmtree(point)
-        shutil.copytree(run, point)
-    assert main(["report", str(sweep)]) == 0
-    text = (sweep / "report.html").read_text()
-    name = f"training.hostile={hostile}"
-    assert hostile not in text
-    assert f"<h1>{escape(name)}, training.hostile=tame</h1>" in text
-    assert f"hostile={escape(hostile)}</h2>" in text
 
 
 def test_what_is_no_report_stays(run: Path, tmp_path: Path, capsys: Capture) -> None:
