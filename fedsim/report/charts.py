@@ -6,6 +6,7 @@ stands in rows of data: neither Vega-Lite nor Vega takes that for an expression,
 
 from __future__ import annotations
 
+import json
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import count
@@ -14,6 +15,7 @@ from typing import Any, TypeAlias
 import altair as alt
 
 from fedsim.report.parts import Entry
+from fedsim.viz.log_marks import log_marks
 from fedsim.viz.style import DARK
 
 __all__ = [
@@ -23,6 +25,7 @@ __all__ = [
     "colours",
     "dashes",
     "layer_of",
+    "log_axis",
     "not_hidden",
     "shapes",
     "specification",
@@ -83,14 +86,22 @@ def shapes(entries: Sequence[Entry]) -> alt.Scale:
     return alt.Scale(domain=_numbers(entries), range=[entry.shape for entry in entries])
 
 
-def whole_marks(first: int, last: int) -> alt.Axis:
-    """An axis of rounds from the *first* to the *last* one, with marks at whole numbers.
+def whole_marks(first: int, last: int, title: str = "round") -> alt.Axis:
+    """An axis of rounds, or of others that are counted, from the *first* to the *last* one: marks at whole numbers.
 
     >>> whole_marks(2, 3).values, whole_marks(1, 40).values, whole_marks(7, 7).values
     ([2, 3], [5, 10, 15, 20, 25, 30, 35, 40], [7])
     """
     step = next(step for step in _steps() if last - first < _MARKS * step)
-    return alt.Axis(title="round", values=list(range(first + -first % step, last + 1, step)), format=",d")
+    return alt.Axis(title=title, values=list(range(first + -first % step, last + 1, step)), format=",d")
+
+
+def log_axis(quantity: str, least: float, most: float, *, unit: float, title: str) -> alt.Axis:
+    """A logarithmic axis of seconds or bytes from *least* to *most*, which data counts in a *unit*."""
+    marks = log_marks(quantity, least, most)
+    values = [value / unit for value in marks]
+    label = f"{json.dumps(list(marks.values()))}[indexof({json.dumps(values)}, datum.value)]"
+    return alt.Axis(title=f"{title} (logarithmic)", values=values, labelExpr=label)
 
 
 def _steps() -> Iterator[int]:

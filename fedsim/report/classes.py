@@ -62,7 +62,7 @@ def groups(results: Results, run: str, lines: Lines, place: str) -> Section | No
     if not (results.folder / "groups.parquet").exists() or results.groups.empty:
         return None
     found, rows = list[Row](), list[dict[str, str]]()
-    entries = list[Entry]()
+    entries, highest = list[Entry](), 0
     for protocol, table in results.groups.groupby("protocol", sort=False):
         first = table[table["seed"] == table["seed"].min()]
         sizes = first.groupby(["round", "group"]).size().groupby("round").agg(["size", "min", "max"])
@@ -71,6 +71,7 @@ def groups(results: Results, run: str, lines: Lines, place: str) -> Section | No
         for at in kept_points(sizes.index, sizes["size"]):
             drawn, row = int(sizes.index[at]), sizes.iloc[at]
             number, least, most = int(row["size"]), int(row["min"]), int(row["max"])
+            highest = max(highest, number)
             members = str(least) if least == most else f"{least} to {most}"
             found.append({"line": entry.line, "name": entry.name, "round": drawn, "number": number, "members": members})
             rows.append({"protocol": entry.name, "round": f"{drawn:,}", "groups": str(number), "members": members})
@@ -80,7 +81,7 @@ def groups(results: Results, run: str, lines: Lines, place: str) -> Section | No
         .mark_line(interpolate="step-after", strokeWidth=2, point=alt.OverlayMarkDef(size=40))
         .encode(
             x=alt.X("round:Q", scale=alt.Scale(nice=False), axis=whole_marks(min(rounds), max(rounds))),
-            y=alt.Y("number:Q", scale=alt.Scale(zero=True), axis=alt.Axis(title="groups", tickMinStep=1, tickCount=6)),
+            y=alt.Y("number:Q", scale=alt.Scale(zero=True), axis=whole_marks(0, highest, "groups")),
             color=alt.Color("line:N", scale=colours(entries), legend=None),
             strokeDash=alt.StrokeDash("line:N", scale=dashes(entries), legend=None),
             tooltip=[

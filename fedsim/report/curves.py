@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from fedsim.metrics.intervals import half_width
-from fedsim.report.charts import Row, Spec, colours, dashes, layer_of, not_hidden, specification, whole_marks
+from fedsim.report.charts import Row, Spec, colours, dashes, layer_of, log_axis, not_hidden, specification, whole_marks
 from fedsim.report.lines import Lines
 from fedsim.report.parts import Entry, Picture, Section, Sheet
 from fedsim.report.thinning import MOST_POINTS, kept_points
@@ -48,16 +48,18 @@ class _Axis:
     title: str
     words: str
     unit: float = 1.0
-    logarithmic: bool = False
+    log: alt.Axis | None = None
+    """Where it is logarithmic."""
 
     @staticmethod
     def over(evaluated: pd.DataFrame, column: str, title: str, quantity: str) -> _Axis:
         unit, name = scale(quantity, evaluated[column].max())
         ends = evaluated.groupby([runs_of(evaluated), "protocol"])[column].max()
-        logarithmic = is_logarithmic(evaluated[column].min(), ends)
+        least, log = evaluated[column].min(), None
+        if is_logarithmic(least, ends):
+            log = log_axis(quantity, least, ends.max(), unit=unit, title=title)
         words = f"what is {title}" if quantity == "bytes" else title
-        end = ", logarithmic" if logarithmic else ""
-        return _Axis(column, f"{title}, {name}", f"{words} (in {name}{end})", unit, logarithmic)
+        return _Axis(column, f"{title}, {name}", f"{words} ({'logarithmic' if log else f'in {name}'})", unit, log)
 
 
 @dataclass(frozen=True)
@@ -166,9 +168,10 @@ def _chart(
     most: float,
     limits: tuple[float, float] | None,
 ) -> Spec:
-    across = alt.Scale(type="log" if x.logarithmic else "linear", nice=not x.logarithmic, zero=False)
+    across = alt.Scale(type="log" if x.log else "linear", nice=not x.log, zero=False)
     rounds = [point.round for point in points]
-    x_axis = whole_marks(min(rounds), max(rounds)) if x.column == "round" else alt.Axis(title=x.title, tickCount=6)
+    linear = whole_marks(min(rounds), max(rounds)) if x.column == "round" else alt.Axis(title=x.title, tickCount=6)
+    x_axis = x.log or linear
     base = not_hidden(layer_of("points"))
     base = base.encode(
         x=alt.X("x:Q", scale=across, axis=x_axis),

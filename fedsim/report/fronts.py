@@ -10,9 +10,10 @@ import altair as alt
 import pandas as pd
 
 from fedsim.experiment.fronts import FRONTS
-from fedsim.report.charts import Row, Spec, colours, layer_of, not_hidden, shapes, specification
+from fedsim.report.charts import Row, Spec, colours, layer_of, log_axis, not_hidden, shapes, specification
 from fedsim.report.lines import Lines
 from fedsim.report.parts import Entry, Picture, Section, Sheet
+from fedsim.viz.axes import is_logarithmic
 from fedsim.viz.front_figures import front_score
 from fedsim.viz.human import scale, with_half_width
 from fedsim.viz.series import runs_of
@@ -20,6 +21,8 @@ from fedsim.viz.series import runs_of
 __all__ = ["fronts"]
 
 _HEIGHT = 260
+_ROOM = 1.3
+"""Beyond the first and the last point of a logarithmic axis."""
 _COSTS = {
     "sim_time_s": ("front-of-time", "simulated time", "simulated time", "seconds"),
     "transfer_bytes": ("front-of-traffic", "traffic", "sent and received by all clients", "bytes"),
@@ -73,7 +76,15 @@ def _picture(scored: pd.DataFrame, front: str, metric: str, title: str, label: s
         f"Better is {'up' if larger else 'down'} and to the left. Full marks are on the front, the line; hollow ones "
         f"are beaten.{of_runs}{bars}"
     )
-    spec = _chart(points, shown, label, most=1.0 if larger else math.inf)
+    least, most = _reach(points)
+    if least > 0:
+        axis = log_axis(quantity, least * unit, most * unit, unit=unit, title=words)
+    else:
+        axis = alt.Axis(title=shown, tickCount=6)
+    reach = alt.Scale(type="log" if least > 0 else "linear", domain=[least, most], nice=False)
+    across = alt.X("x:Q", scale=reach, axis=axis)
+    rows = list(_rows(points, least=least, most=1.0 if larger else math.inf))
+    spec = _chart(points, rows, across, shown, label)
     sheet = Sheet(f"{title}: means over seeds, ± half of the 95 % interval", cells)
     return Picture(key, title, caption, sheet, spec, legend=[point.entry for point in points])
 
@@ -91,15 +102,21 @@ def _points(scored: pd.DataFrame, front: str, metric: str, unit: float, lines: L
         )
 
 
-def _chart(points: list[_Point], x: str, y: str, *, most: float) -> Spec:
+def _reach(points: list[_Point]) -> tuple[float, float]:
+    """Where the axis of costs begins and ends: at 0, unless costs lie so far apart that it is logarithmic."""
+    costs = pd.Series([point.cost for point in points])
     end = max(point.cost + (0.0 if math.isnan(point.cost_half) else point.cost_half) for point in points)
-    reach = alt.Scale(domain=[0.0, 1.04 * end or 1.0], nice=False)
-    across = alt.X("x:Q", scale=reach, axis=alt.Axis(title=x, tickCount=6))
+    if is_logarithmic(costs.min(), costs):
+        return costs.min() / _ROOM, end * _ROOM
+    return 0.0, 1.04 * end or 1.0
+
+
+def _chart(points: list[_Point], rows: list[Row], across: alt.X, x: str, y: str) -> Spec:
     up = alt.Y("y:Q", scale=alt.Scale(zero=False, padding=12), axis=alt.Axis(title=y, tickCount=6))
     step = layer_of("front").mark_line(color="#9aa1a9", strokeWidth=1.2, interpolate="step-after")
     of_lines = colours([point.entry for point in points])
     base = not_hidden(layer_of("points")).encode(color=alt.Color("line:N", scale=of_lines, legend=None))
-    wide = base.mark_rule(strokeWidth=1.2).encode(x=alt.X("left:Q", title=x), x2="right:Q", y=up)
+    wide = base.mark_rule(strokeWidth=1.2).encode(x=alt.X("left:Q"), x2="right:Q", y=up)
     high = base.mark_rule(strokeWidth=1.2).encode(y=alt.Y("low:Q", title=y), y2="high:Q", x=across)
     of_marks = shapes([point.entry for point in points])
     full = alt.Fill("line:N", scale=of_lines, legend=None)
@@ -115,16 +132,17 @@ def _chart(points: list[_Point], x: str, y: str, *, most: float) -> Spec:
             alt.Tooltip("front:N", title="on the front"),
         ],
     )
-    tables = {"points": _rows(points, most), "front": _steps(points)}
+    tables = {"points": rows, "front": _steps(points)}
     return specification(step.encode(x=across, y=up), wide, high, dots, tables=tables, height=_HEIGHT, lines=True)
 
 
-def _rows(points: list[_Point], most: float) -> Iterator[Row]:
+def _rows(points: list[_Point], *, least: float, most: float) -> Iterator[Row]:
+    """Intervals end where costs are *least*, at a score of 0, and where scores are *most*."""
     for point in points:
         wide, high = (0.0 if math.isnan(half) else half for half in (point.cost_half, point.score_half))
         yield {
             **{"line": point.entry.line, "name": point.entry.name, "front": "yes" if point.on_front else "no"},
-            **{"x": point.cost, "left": max(0.0, point.cost - wide), "right": point.cost + wide},
+            **{"x": point.cost, "left": max(least, point.cost - wide), "right": point.cost + wide},
             **{"y": point.score, "low": max(0.0, point.score - high), "high": min(most, point.score + high)},
         }
 

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import pandas as pd
 from matplotlib.axes import Axes
-from matplotlib.ticker import FixedLocator, FuncFormatter, LogLocator, MaxNLocator, NullLocator
+from matplotlib.ticker import FuncFormatter, LogLocator, MaxNLocator, NullLocator
 
-from fedsim.viz.human import ROUND_TIMES, scale, size
+from fedsim.viz.human import scale
+from fedsim.viz.log_marks import log_marks
 from fedsim.viz.series import runs_of
 
 __all__ = ["is_logarithmic", "labelled_x", "scaled_x"]
 
-_LOG_RATIO = 20.0  # an axis is logarithmic when protocols end that far apart
+_LOG_RATIO = 10.0  # an axis is logarithmic when protocols end that far apart
 
 
 def scaled_x(rounds: pd.DataFrame, ax: Axes, column: str, label: str, quantity: str) -> Axes:
@@ -26,12 +27,8 @@ def labelled_x(ax: Axes, smallest: float, ends: pd.Series[float], label: str, qu
     if is_logarithmic(smallest, ends):
         ax.set_xscale("log")
         ax.xaxis.set_minor_locator(NullLocator())
-        if quantity == "seconds":
-            ax.xaxis.set_major_locator(FixedLocator(list(ROUND_TIMES)))
-            ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: ROUND_TIMES.get(value, "")))
-        else:
-            ax.xaxis.set_major_locator(LogLocator(numticks=8))
-            ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: size(value)))
+        ax.xaxis.set_major_locator(_LogMarks(quantity))
+        ax.xaxis.set_major_formatter(FuncFormatter(lambda value, _: log_marks(quantity, value, value).get(value, "")))
         ax.set_xlabel(f"{label} (logarithmic)")
         return ax
     unit, name = scale(quantity, ends.max())
@@ -44,6 +41,18 @@ def labelled_x(ax: Axes, smallest: float, ends: pd.Series[float], label: str, qu
 def is_logarithmic(smallest: float, ends: pd.Series[float]) -> bool:
     """Whether what begins at *smallest* *ends* so far apart that a linear axis would hide the shorter ones."""
     return bool(smallest > 0 and ends.max() / ends.min() >= _LOG_RATIO)
+
+
+class _LogMarks(LogLocator):
+    """Marks that are round numbers in units that fit."""
+
+    def __init__(self, quantity: str) -> None:
+        super().__init__()
+        self._quantity = quantity
+
+    def tick_values(self, vmin: float, vmax: float) -> list[float]:
+        """Those between *vmin* and *vmax*."""
+        return list(log_marks(self._quantity, *sorted((vmin, vmax))))
 
 
 class _MultiplesOf(MaxNLocator):

@@ -4,26 +4,7 @@ from __future__ import annotations
 
 import math
 
-__all__ = ["ROUND_TIMES", "clock", "duration", "energy", "number", "scale", "size", "with_half_width"]
-
-ROUND_TIMES = {
-    1e-6: "1 µs",
-    1e-5: "10 µs",
-    1e-4: "100 µs",
-    1e-3: "1 ms",
-    0.01: "10 ms",
-    0.1: "100 ms",
-    1.0: "1 s",
-    10.0: "10 s",
-    60.0: "1 min",
-    600.0: "10 min",
-    3.6e3: "1 h",
-    3.6e4: "10 h",
-    3.6e5: "100 h",
-    3.6e6: "1,000 h",
-    3.6e7: "10,000 h",
-}
-"""Seconds that a logarithmic scale marks, and what it calls them."""
+__all__ = ["clock", "duration", "energy", "number", "scale", "size", "with_half_width"]
 
 _SCALES: dict[str, tuple[tuple[float, float, str], ...]] = {  # quantity -> (from which value on, one unit, its name)
     "bytes": ((1e12, 1e12, "TB"), (1e9, 1e9, "GB"), (1e6, 1e6, "MB"), (1e3, 1e3, "kB"), (0, 1, "B")),

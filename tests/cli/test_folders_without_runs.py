@@ -136,10 +136,3 @@ def test_a_search_is_no_run(files: Files, give: str, refused: Refusals) -> None:
     message = f"runs/a is the folder of a search (fedsim advise) with its table in advice.csv; give the {give}"
     for words in ("compare", "explain", "plot", "report", "export --to parquet", "trace", "retime"):
         refused.check(*words.split(), "runs/a", message=message)
-
-
-@pytest.mark.parametrize("words", ["compare", "plot", "report", "export --to parquet", "explain"])
-def test_a_sweep_whose_manifest_is_damaged_is_one_message(words: str, refused: Refusals) -> None:
-    lay_out({"runs/study/sweep.json": "{}"}, refused.folder)
-    message = "runs/study/sweep.json is no manifest of a sweep (its key 'scenario')"
-    refused.check(*words.split(), "runs/study", message=message)

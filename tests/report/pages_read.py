@@ -65,7 +65,8 @@ class Page(HTMLParser):
             self.words += data
         if inside:
             self._texts[inside][-1] += data
-        if inside in ("td", "th"):
+        cell = next((tag for tag in reversed(self._open) if tag in ("td", "th")), None)
+        if cell is not None:
             self.tables[-1].rows[-1][-1] += data
         elif inside == "caption":
             self.tables[-1].caption += data

@@ -113,9 +113,22 @@ def test_a_phone_scrolls_tables_and_not_the_page(browser: Any, written: Path) ->
     visit.drawn()
     visit.page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
     assert visit.page.evaluate("document.scrollingElement.scrollWidth") <= 390
+    inside = "[...document.querySelectorAll('caption')].filter((one) => one.getBoundingClientRect().right > 390).length"
+    assert visit.page.evaluate(inside) == 0  # a caption folds where its table scrolls
+    assert visit.page.evaluate("document.querySelector('#map svg').clientWidth") >= 900  # its letters are read
     wide = "[...document.querySelectorAll('.chart svg')].filter((one) => one.clientWidth > 390).length"
     assert visit.page.evaluate(wide) == 0
     assert visit.happened == []
+    visit.page.context.close()
+
+
+def test_long_names_fold_in_tables_on_a_phone(browser: Any, hostile_report: Path) -> None:
+    visit = Visit(browser, hostile_report, width=390)
+    visit.drawn()
+    visit.page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
+    assert visit.page.evaluate("document.scrollingElement.scrollWidth") <= 390
+    widest = "Math.max(...[...document.querySelectorAll('th span')].map((one) => one.getBoundingClientRect().width))"
+    assert visit.page.evaluate(widest) <= 144
     visit.page.context.close()
 
 

@@ -186,7 +186,7 @@ def test_several_runs_share_the_comparison_and_have_sections_of_their_own(tmp_pa
     assert names == ["fedavg, north", "prox, strong, north", "fedavg, south", "prox, strong, south"]
     assert {"channels-bytes-of-run-1", "channels-bytes-of-run-2", "score-over-time"} <= set(page.specs)
     assert [row["line"] for row in rows_of(page.specs["channels-bytes-of-run-2"], "line")][:2] == [2, 3]
-    assert "Network: south" in page.words and "plant-north; plant-south" in page.words
+    assert "Network: south" in page.words and "plant-north, plant-south" in page.words
     headings = [own["aria-labelledby"] for own in page.all("figure") if "of-run-2" in own["id"]]
     titles = dict(zip([own["id"] for own in page.all("h3")], page.texts("h3"), strict=True))
     assert headings and all(re.search(r", south\b", titles[heading]) for heading in headings)

@@ -95,11 +95,32 @@ def test_long_lines_are_thinned_and_the_caption_says_so() -> None:
 
 
 def test_an_axis_is_logarithmic_where_it_is_in_the_plots() -> None:
-    quick, slow = rounds_of("fedavg", 1, [0.2, 0.4], round_s=1.0), rounds_of("fedgs", 1, [0.3, 0.5], round_s=50.0)
-    drawn = picture(learning(quick, slow), "score-over-time")
-    assert drawn.spec is not None and drawn.spec["layer"][1]["encoding"]["x"]["scale"]["type"] == "log"
-    assert "logarithmic" in drawn.caption
+    quick, slow = rounds_of("fedavg", 1, [0.2, 0.4], round_s=9.0), rounds_of("fedgs", 1, [0.3, 0.5], round_s=100.0)
+    rounds, summary, lines = together([quick, slow])
+    means = mark_fronts(pd.DataFrame(means_over_seeds([("small", summary)]))).drop(columns="run")
+    for drawn in (picture(curves(rounds, lines), "score-over-time"), picture(fronts(means, lines), "front-of-time")):
+        assert drawn.spec is not None
+        encodings = [layer["encoding"]["x"] for layer in drawn.spec["layer"]]
+        (x,) = [one for one in {str(one): one for one in encodings if one.get("scale")}.values()]
+        assert x["scale"]["type"] == "log" and x["axis"]["title"] == "simulated time (logarithmic)"
+        assert '"20 s", "30 s", "1 min", "2 min"' in x["axis"]["labelExpr"]
+        assert {1 / 3, 0.5, 1, 2} <= set(x["axis"]["values"])  # minutes
+    assert "simulated time (logarithmic)" in picture(curves(rounds, lines), "score-over-time").caption
     assert "logarithmic" not in picture(learning(quick), "score-over-time").caption
+
+
+def test_intervals_on_a_logarithmic_front_end_inside_it() -> None:
+    runs = [
+        *(rounds_of("fedavg", seed, [0.4], round_s=round_s) for seed, round_s in ((1, 1.0), (2, 9.0))),
+        *(rounds_of("fedgs", seed, [0.5], round_s=100.0) for seed in (1, 2)),
+    ]
+    _, summary, lines = together(runs)
+    means = mark_fronts(pd.DataFrame(means_over_seeds([("small", summary)]))).drop(columns="run")
+    drawn = picture(fronts(means, lines), "front-of-time")
+    assert drawn.spec is not None
+    low, high = drawn.spec["layer"][0]["encoding"]["x"]["scale"]["domain"]
+    wide = points(drawn)[0]
+    assert wide["left"] == pytest.approx(low, rel=1e-8) and 0 < low < wide["x"] < wide["right"] < high
 
 
 def test_five_runs_of_several_protocols_have_charts_of_their_own() -> None:

@@ -84,6 +84,20 @@ def test_protocols_that_end_far_apart_share_a_logarithmic_axis_with_a_unit_at_ea
     assert figures.accuracy_over_time(TWO, axes()).get_xscale() == "linear"
 
 
+def test_a_logarithmic_axis_of_little_more_than_a_decade_has_more_than_two_marks() -> None:
+    near, far = (rounds_of("slow", 1, [0.9], round_s=round_s, round_bytes=round_s * 1e5) for round_s in (99, 121))
+    first = rounds_of("quick", 1, [0.9], round_s=10.0, round_bytes=1e6)
+    for draw, expected in (
+        (figures.accuracy_over_time, ["10 s", "20 s", "30 s", "1 min", "2 min"]),
+        (figures.accuracy_over_bytes, ["1 MB", "2 MB", "5 MB", "10 MB"]),
+    ):
+        assert draw(pd.concat([first, near]), axes()).get_xscale() == "linear"
+        ax = draw(pd.concat([first, far]), axes())
+        ax.figure.draw_without_rendering()
+        assert [label.get_text() for label in ax.get_xticklabels()] == expected
+        assert ax.get_xlabel().endswith(" (logarithmic)")
+
+
 def test_no_time_at_all_is_drawn_on_a_linear_axis() -> None:
     rounds = pd.concat([TWO, rounds_of("ideal", 1, [0.9, 0.95], round_s=0.0)])
     assert figures.accuracy_over_time(rounds, axes()).get_xscale() == "linear"
