@@ -9,7 +9,8 @@ import pandas as pd
 import pytest
 
 from fedsim.errors import UserError
-from fedsim.experiment.sweep.variation import from_mapping, from_options, from_settings, short_keys
+from fedsim.experiment.sweep.variation import from_mapping, from_options, from_settings
+from fedsim.experiment.varied_keys import short_keys
 from fedsim.scenario.sweep_settings import SweepSettings
 
 

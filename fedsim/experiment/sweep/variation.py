@@ -11,17 +11,16 @@ from itertools import product
 from typing import Any
 
 from fedsim.errors import UserError
+from fedsim.experiment.varied_keys import short_keys
 from fedsim.scenario.load import Varied
 from fedsim.scenario.overrides import refused_comment, segments_of
 from fedsim.scenario.scalars import message_line, show, show_text
 from fedsim.scenario.sweep_settings import MOST_POINTS, SweepSettings
 from fedsim.scenario.yaml_reader import YamlError, comment_in, parse_value
 
-__all__ = ["Row", "Variation", "column_of", "from_mapping", "from_options", "from_settings", "short_keys"]
+__all__ = ["Row", "Variation", "from_mapping", "from_options", "from_settings"]
 
 Row = tuple[object, ...]
-TAKEN = ("accounting", "newcomers", "seeds")
-"""Keys of a scenario that are also columns of results, or of what is printed."""
 
 
 @dataclass(frozen=True)
@@ -76,32 +75,6 @@ class Variation:
             Varied(key, value, f"{self.option} {show_text(key)}={show(value)}")
             for key, value in zip(self.keys, row, strict=True)
         ]
-
-
-def column_of(key: str) -> str:
-    """The column of a key in tables; results have columns of their own.
-
-    >>> column_of("training.epochs"), column_of("seeds")
-    ('training.epochs', 'seeds (varied)')
-    """
-    return f"{key} (varied)" if key in TAKEN else key
-
-
-def short_keys(keys: Sequence[str]) -> list[str]:
-    """Of each key its last two segments, or as many as tell it apart from all others: what tables and figures show.
-
-    >>> short_keys(("network.cell.radio.profile", "protocols.0.a.mu", "protocols.1.a.mu", "seeds"))
-    ['radio.profile', '0.a.mu', '1.a.mu', 'seeds (varied)']
-    """
-    spelt = [segments_of(key) for key in keys]
-
-    def short(segments: list[str]) -> str:
-        for count in range(2, len(segments)):
-            if sum(other[-count:] == segments[-count:] for other in spelt) == 1:
-                return ".".join(segments[-count:])
-        return ".".join(segments)
-
-    return [column_of(short(segments)) for segments in spelt]
 
 
 def from_options(options: Sequence[str]) -> Variation:
