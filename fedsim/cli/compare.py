@@ -76,7 +76,7 @@ def _execute(arguments: argparse.Namespace) -> int:
     from fedsim.cli.tables import show_comparison
     from fedsim.experiment.compare import compare
     from fedsim.experiment.several_results import load_finished
-    from fedsim.experiment.sweep.manifest import is_sweep
+    from fedsim.experiment.sweep_manifest import is_sweep
 
     if len(arguments.folders) == 1 and is_sweep(arguments.folders[0]):
         return _compare_points(arguments)

@@ -47,7 +47,7 @@ def _execute(arguments: argparse.Namespace) -> int:
     from fedsim.experiment.network_drawings import draw_run
     from fedsim.experiment.read_results import has_lost
     from fedsim.experiment.several_results import load_finished
-    from fedsim.experiment.sweep.manifest import is_sweep
+    from fedsim.experiment.sweep_manifest import is_sweep
     from fedsim.scenario.scalars import printable
 
     if len(arguments.folders) == 1 and is_sweep(arguments.folders[0]):

@@ -24,7 +24,7 @@ from fedsim.experiment.fronts import mark_fronts
 from fedsim.experiment.means_over_seeds import means_over_seeds
 from fedsim.experiment.results import Results
 from fedsim.experiment.several_results import load_several
-from fedsim.experiment.sweep.manifest import names_of_points
+from fedsim.experiment.sweep_manifest import names_of_points
 from fedsim.metrics.intervals import half_width
 from fedsim.metrics.summary import event_row
 from fedsim.scenario.scalars import printable

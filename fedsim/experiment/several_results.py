@@ -7,7 +7,7 @@ from pathlib import Path
 
 from fedsim.errors import UserError
 from fedsim.experiment.results import NoRun, Results, load_results
-from fedsim.experiment.sweep.manifest import finished_sweep, is_sweep, load_points
+from fedsim.experiment.sweep_manifest import finished_sweep, is_sweep, load_points
 from fedsim.scenario.scalars import show
 
 __all__ = ["load_finished", "load_several"]

@@ -118,13 +118,6 @@ def test_a_sweep_is_not_one_run(words: str, refused: Refusals) -> None:
     refused.check(*words.split(), "runs/study", message=message)
 
 
-@pytest.mark.parametrize("words", ["compare", "plot", "report", "export --to parquet", "explain"])
-def test_a_sweep_whose_manifest_is_damaged_is_one_message(words: str, refused: Refusals) -> None:
-    lay_out({"runs/study/sweep.json": "{}"}, refused.folder)
-    message = "runs/study/sweep.json is no manifest of a sweep (its key 'scenario')"
-    refused.check(*words.split(), "runs/study", message=message)
-
-
 COMMAND = "fedsim run plant.yaml --out runs/a/run-0b"
 SEARCHES: dict[str, tuple[Files, str]] = {
     "what it found was not run": ({"advice.json": json.dumps({"command": COMMAND})}, f"run that this makes: {COMMAND}"),

@@ -10,11 +10,12 @@ import pytest
 from tiny_results import write_sweep
 
 from fedsim.experiment.progress import notebook
-from fedsim.experiment.sweep.display import SweepDisplay, sweep_display_for
+from fedsim.experiment.sweep.display import SweepDisplay
 from fedsim.experiment.sweep.notebook import NotebookSweep
 from fedsim.experiment.sweep.points import Point
 from fedsim.experiment.sweep.pools.pool import Event
 from fedsim.experiment.sweep.results import load_sweep
+from fedsim.experiment.sweep.surroundings import sweep_display_for
 
 FIRST, SECOND = (Point(f"{number:012x}", (number,), f"a={number}<b>") for number in (1, 2))
 

@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+import numpy as np
+import pandas as pd
 import pytest
 
 from fedsim.errors import UserError
-from fedsim.experiment.sweep.variation import from_mapping, from_options, from_settings, short_keys
+from fedsim.experiment.sweep.variation import from_mapping, from_options, from_settings
+from fedsim.experiment.varied_keys import short_keys
 from fedsim.scenario.sweep_settings import SweepSettings
 
 
@@ -74,15 +79,26 @@ def test_a_mapping_from_python_is_a_grid() -> None:
     assert from_mapping({"a": [1, 2], "b": ("x",)}).rows == ((1, "x"), (2, "x"))
 
 
+def test_an_array_is_a_list_and_its_numbers_are_numbers() -> None:
+    vary: dict[str, Any] = {"a": np.array([0.5, 2.0]), "b": [np.int64(3), np.array([4])], "c": pd.Series([True])}
+    assert from_mapping(vary).rows == ((0.5, 3, True), (0.5, [4], True), (2.0, 3, True), (2.0, [4], True))
+
+
 @pytest.mark.parametrize(
     ("vary", "said"),
     [
         ({"a": "text"}, "vary: a: 'text' is no list of values"),
-        ({"a": []}, "vary: a: [] is no list of values"),
+        ({"a": []}, "vary: a: the list of values is empty; give at least one"),
+        ({"a": np.array([])}, "vary: a: the list of values is empty"),
+        ({"a": np.array(1)}, "vary: a: 1 is no list of values"),
+        ({"a": {1, 2}}, "is no list of values"),
+        ({"zip": {"a": [1]}}, "vary: zip: is a part of the section sweep and no key"),
+        ("a=1", "vary: 'a=1' is no mapping, as {'training.epochs': [1, 2]} is"),
+        ([{"a": 1}], "is no mapping"),
         ({"a": {"b": 1}}, "is no list of values"),
         ({"": [1]}, "'' is no path of a key"),
         ({3: [1]}, "3 is no path of a key"),
-        ({"a": [object()]}, "has no values of a scenario"),
+        ({"a": [object()]}, "has no values of a scenario: object is neither text, number, list nor mapping"),
         ({}, "varies nothing"),
     ],
 )
@@ -109,6 +125,10 @@ def test_a_section_is_the_product_of_its_grid_its_zip_and_its_list() -> None:
     ("blocks", "said"),
     [
         ({"zip": {"a": [1, 2], "b": [1]}}, "needs equally many values of each key (a has 2, b has 1)"),
+        ({"zips": {"a": [1]}}, "zips"),
+        ({"grid": {"a": []}}, "at least 1"),
+        ({"zip": {"a": []}}, "at least 1"),
+        ({"list": [{}]}, "at least 1"),
         ({"list": [{"a": 1}, {"b": 1}]}, "has the keys ['b'] and list[0] ['a']"),
         ({"grid": {"a": [1]}, "list": [{"a": 1}]}, "has the key 'a' in two of grid, zip and list"),
     ],
@@ -117,6 +137,11 @@ def test_what_is_wrong_with_a_section_is_said(blocks: dict[str, object], said: s
     with pytest.raises(ValueError) as error:
         settings(**blocks)
     assert said in str(error.value)
+
+
+def test_a_point_that_stands_twice_in_a_section_is_told_where() -> None:
+    with pytest.raises(UserError, match=r"^sweep: the point a=1 stands twice$"):
+        from_settings(settings(grid={"a": [1, 1]}))
 
 
 def test_a_section_that_varies_nothing_is_no_sweep() -> None:

@@ -20,8 +20,9 @@ from fedsim.experiment.advise.search import Trial, search
 from fedsim.experiment.compare import Spent
 from fedsim.experiment.host import CHECKPOINT_INTERVAL_S, HostOptions
 from fedsim.experiment.sweep.pools.choice import pool_for
-from fedsim.experiment.sweep.variation import Variation, from_mapping, from_settings, short_keys
+from fedsim.experiment.sweep.variation import Variation, from_mapping, from_settings
 from fedsim.experiment.validate import validate
+from fedsim.experiment.varied_keys import short_keys
 from fedsim.files import shown, write_atomically
 from fedsim.learning.store_folder import check_store
 from fedsim.scenario.load import Varied, load, load_varied

@@ -11,7 +11,8 @@ from fedsim.errors import UserError
 from fedsim.experiment.advise.command import spelt
 from fedsim.experiment.advise.question import Question
 from fedsim.experiment.sweep.points import key_of, without_sweep
-from fedsim.experiment.sweep.variation import Row, Variation, short_keys
+from fedsim.experiment.sweep.variation import Row, Variation
+from fedsim.experiment.varied_keys import short_keys
 from fedsim.protocols.protocol import Protocol
 from fedsim.scenario.load import Varied, load_varied
 from fedsim.scenario.overrides import segments_of

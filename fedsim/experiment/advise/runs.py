@@ -15,11 +15,11 @@ from fedsim.experiment.advise.candidates import Candidate
 from fedsim.experiment.compare import Budget
 from fedsim.experiment.host import HostOptions, cores
 from fedsim.experiment.results import Results
-from fedsim.experiment.sweep.display import sweep_display_for
 from fedsim.experiment.sweep.folder import SweepFolder
 from fedsim.experiment.sweep.points import Point, PointTask, key_of, without_sweep
 from fedsim.experiment.sweep.pools.pool import Evaluation, Event, Pool
 from fedsim.experiment.sweep.scheduling import is_finished, raise_failures, run_points
+from fedsim.experiment.sweep.surroundings import sweep_display_for
 from fedsim.files import read_own_file, shown
 from fedsim.scenario.load import Varied, load_varied
 

@@ -1,23 +1,20 @@
-"""How far a whole sweep has come: bars in a notebook or on a terminal, lines on a pipe."""
+"""How far a whole sweep has come: bars on a terminal, or lines on a pipe."""
 
 from __future__ import annotations
 
-import sys
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Protocol, TextIO
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
-from fedsim.experiment.progress.surroundings import in_notebook
 from fedsim.scenario.scalars import printable
 
 if TYPE_CHECKING:
     from fedsim.experiment.sweep.points import Point
 
-__all__ = ["ALL_THERE", "Happened", "SweepDisplay", "sweep_display_for"]
+__all__ = ["ALL_THERE", "Bars", "Happened", "Lines", "SweepDisplay"]
 
 ALL_THERE = "all points are there already: nothing is run"
 LINE_INTERVAL_S = 10.0  # of what is under way; each point that ends has a line
@@ -66,7 +63,7 @@ class SweepDisplay:
         return (self.ended + sum(share for _, share, _ in self.under_way.values())) / self.total
 
 
-class _Lines(SweepDisplay):
+class Lines(SweepDisplay):
     """A line for each point that has ended, and now and then one for all that are under way."""
 
     def __init__(
@@ -77,6 +74,7 @@ class _Lines(SweepDisplay):
         self._written_s = now()
 
     def begins(self, there: int, at_once: int) -> None:
+        """Say so."""
         super().begins(there, at_once)
         part = "" if self._said == "sweep" else f"{self._said}: "
         at_a_time = "one at a time" if at_once == 1 else f"{at_once} at a time"
@@ -84,6 +82,7 @@ class _Lines(SweepDisplay):
         self._write(f"{part}{how if there < self.total else ALL_THERE}")
 
     def happened(self, point: Point, event: Happened) -> None:
+        """Show it."""
         super().happened(point, event)
         if event.kind in ("done", "paused"):
             self._write(f"{self.ended}/{self.total} points: {printable(point.said)}")
@@ -100,7 +99,7 @@ class _Lines(SweepDisplay):
         self._stream.flush()
 
 
-class _Bars(SweepDisplay):
+class Bars(SweepDisplay):
     """A bar for the whole and one for each point under way; a line for each that has ended."""
 
     def __init__(self, total: int, console: Console, said: str = "sweep") -> None:
@@ -119,12 +118,14 @@ class _Bars(SweepDisplay):
         self._tasks: dict[str, TaskID] = {}
 
     def begins(self, there: int, at_once: int) -> None:
+        """Say so."""
         super().begins(there, at_once)
         self._draw_whole()
         if there == self.total:
             self.bars.console.print(ALL_THERE, markup=False, highlight=False)
 
     def happened(self, point: Point, event: Happened) -> None:
+        """Show it."""
         super().happened(point, event)
         if event.kind == "progress":
             if point.key not in self._tasks:
@@ -139,27 +140,3 @@ class _Bars(SweepDisplay):
 
     def _draw_whole(self) -> None:
         self.bars.update(self._whole, completed=self.share, text=f"{self.ended}/{self.total} points")
-
-
-@contextmanager
-def sweep_display_for(progress: bool | None, *, total: int, said: str = "sweep") -> Iterator[SweepDisplay]:
-    """What shows the sweep of a ``with`` block, of *total* points: bars in a notebook or a terminal (standard error).
-
-    *said* is what it is called: a sweep, or a part of a search.
-
-    Elsewhere there are lines if *progress* is True, and nothing if it is None. False shows nothing at all.
-    """
-    if progress is False:
-        yield SweepDisplay(total)
-    elif in_notebook():
-        from fedsim.experiment.sweep.notebook import NotebookSweep
-
-        notebook = NotebookSweep(total, said)
-        with notebook.shown():
-            yield notebook
-    elif sys.stderr.isatty():
-        bars = _Bars(total, Console(stderr=True), said)
-        with bars.bars:
-            yield bars
-    else:
-        yield _Lines(total, sys.stderr, said) if progress else SweepDisplay(total)

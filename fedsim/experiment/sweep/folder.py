@@ -12,8 +12,8 @@ from filelock import FileLock, Timeout
 
 from fedsim.errors import UserError
 from fedsim.experiment.at_work import LOCK, why_busy
-from fedsim.experiment.sweep.manifest import MANIFEST, POINTS, SweepManifest, read_sweep
 from fedsim.experiment.sweep.points import Point
+from fedsim.experiment.sweep_manifest import MANIFEST, POINTS, SweepManifest, read_sweep
 from fedsim.files import shown, sweep_scratch, why_no_folder, why_not_own_file, write_atomically
 
 __all__ = ["TABLE", "SweepFolder"]

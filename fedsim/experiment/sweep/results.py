@@ -15,8 +15,8 @@ from fedsim.errors import UserError, nearest
 from fedsim.experiment.compare import Budget, compare, run_names
 from fedsim.experiment.results import Results
 from fedsim.experiment.shown_results import sweep_as_html
-from fedsim.experiment.sweep.manifest import SweepManifest, finished_sweep, load_points, read_sweep
-from fedsim.experiment.sweep.variation import column_of
+from fedsim.experiment.sweep_manifest import SweepManifest, finished_sweep, load_points, read_sweep
+from fedsim.experiment.varied_keys import column_of
 from fedsim.files import shown
 from fedsim.viz.tables import many
 

@@ -17,13 +17,13 @@ from fedsim.errors import UserError
 from fedsim.experiment.host import CHECKPOINT_INTERVAL_S, HostOptions, cores
 from fedsim.experiment.read_results import read_manifest
 from fedsim.experiment.results import Results
-from fedsim.experiment.sweep.display import sweep_display_for
 from fedsim.experiment.sweep.folder import SweepFolder
 from fedsim.experiment.sweep.points import Point, PointTask, points_of, scenarios_of
 from fedsim.experiment.sweep.pools.choice import pool_for
 from fedsim.experiment.sweep.pools.pool import Event
 from fedsim.experiment.sweep.results import SweepResults, sweep_table
 from fedsim.experiment.sweep.scheduling import is_finished, raise_failures, run_points
+from fedsim.experiment.sweep.surroundings import sweep_display_for
 from fedsim.experiment.sweep.variation import Variation, from_mapping, from_settings
 from fedsim.experiment.validate import validate
 from fedsim.files import shown

@@ -8,19 +8,19 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
+from typing import Any
 
 from fedsim.errors import UserError
+from fedsim.experiment.varied_keys import short_keys
 from fedsim.scenario.load import Varied
 from fedsim.scenario.overrides import refused_comment, segments_of
 from fedsim.scenario.scalars import message_line, show, show_text
 from fedsim.scenario.sweep_settings import MOST_POINTS, SweepSettings
 from fedsim.scenario.yaml_reader import YamlError, comment_in, parse_value
 
-__all__ = ["Row", "Variation", "column_of", "from_mapping", "from_options", "from_settings", "short_keys"]
+__all__ = ["Row", "Variation", "from_mapping", "from_options", "from_settings"]
 
 Row = tuple[object, ...]
-TAKEN = ("accounting", "newcomers", "seeds")
-"""Keys of a scenario that are also columns of results, or of what is printed."""
 
 
 @dataclass(frozen=True)
@@ -37,7 +37,7 @@ class Variation:
     def __post_init__(self) -> None:
         """Raises `UserError` for points that are two times the same, and for keys that would lie in each other."""
         if not self.keys:
-            raise UserError("the sweep varies nothing; give --vary key.path=value,value, or a section sweep")
+            raise UserError("the sweep varies nothing; give --vary key.path=value,value, or keys in the section sweep")
         spelt = [tuple(segments_of(key)) for key in self.keys]
         for one, other in product(range(len(spelt)), repeat=2):
             if one != other and spelt[other][: len(spelt[one])] == spelt[one]:
@@ -50,7 +50,7 @@ class Variation:
         seen: set[str] = set()
         for row in self.rows:
             if (text := _text(row)) in seen:
-                raise UserError(message_line(f"{self.option}: the point {self.said(row)} stands twice"))
+                raise UserError(message_line(f"{_told(self.option)} the point {self.said(row)} stands twice"))
             seen.add(text)
 
     def said(self, row: Row) -> str:
@@ -75,32 +75,6 @@ class Variation:
             Varied(key, value, f"{self.option} {show_text(key)}={show(value)}")
             for key, value in zip(self.keys, row, strict=True)
         ]
-
-
-def column_of(key: str) -> str:
-    """The column of a key in tables; results have columns of their own.
-
-    >>> column_of("training.epochs"), column_of("seeds")
-    ('training.epochs', 'seeds (varied)')
-    """
-    return f"{key} (varied)" if key in TAKEN else key
-
-
-def short_keys(keys: Sequence[str]) -> list[str]:
-    """Of each key its last two segments, or as many as tell it apart from all others: what tables and figures show.
-
-    >>> short_keys(("network.cell.radio.profile", "protocols.0.a.mu", "protocols.1.a.mu", "seeds"))
-    ['radio.profile', '0.a.mu', '1.a.mu', 'seeds (varied)']
-    """
-    spelt = [segments_of(key) for key in keys]
-
-    def short(segments: list[str]) -> str:
-        for count in range(2, len(segments)):
-            if sum(other[-count:] == segments[-count:] for other in spelt) == 1:
-                return ".".join(segments[-count:])
-        return ".".join(segments)
-
-    return [column_of(short(segments)) for segments in spelt]
 
 
 def from_options(options: Sequence[str]) -> Variation:
@@ -139,18 +113,26 @@ def from_options(options: Sequence[str]) -> Variation:
 
 
 def from_mapping(vary: Mapping[str, Sequence[object]]) -> Variation:
-    """All combinations of the values of each key, given from Python.
+    """All combinations of the values of each key, given from Python; an array is a list.
 
     Raises `UserError` for what no scenario could hold, and where a key's values are no list.
     """
+    if not isinstance(vary, Mapping):
+        raise UserError(message_line(f"vary: {show(vary)} is no mapping, as {{'training.epochs': [1, 2]}} is"))
     grid: dict[str, list[object]] = {}
     for key, values in vary.items():
         if not isinstance(key, str) or not all(segments_of(key)):
             raise UserError(f"vary: {show(key)} is no path of a key, as training.epochs is")
-        if isinstance(values, str | bytes | Mapping) or not isinstance(values, Sequence) or not values:
+        if key in SweepSettings.model_fields:
+            problem = "is a part of the section sweep and no key, and vary has keys alone, which are a grid"
+            raise UserError(f"vary: {key}: {problem}; in place of it give overrides=['sweep={{{key}: ...}}']")
+        listed = values.tolist() if hasattr(values, "tolist") else values
+        if isinstance(listed, str | bytes | Mapping) or not isinstance(listed, Sequence):
             raise UserError(message_line(f"vary: {key}: {show(values)} is no list of values"))
+        if not listed:
+            raise UserError(message_line(f"vary: {key}: the list of values is empty; give at least one"))
         try:
-            grid[key] = json.loads(json.dumps(list(values)))
+            grid[key] = json.loads(json.dumps(list(listed), default=_plain))
         except (TypeError, ValueError) as error:
             raise UserError(message_line(f"vary: {key}: {show(values)} has no values of a scenario: {error}")) from None
     return _grid(grid, "vary")
@@ -177,11 +159,23 @@ def _product(blocks: Sequence[tuple[tuple[str, ...], Sequence[Row]]], option: st
     count = math.prod(len(rows) for _, rows in blocks)
     if count > MOST_POINTS:
         raise UserError(
-            f"{option}: {count:,} points are more than a sweep may have ({MOST_POINTS:,}); vary fewer values"
+            f"{_told(option)} {count:,} points are more than a sweep may have ({MOST_POINTS:,}); vary fewer values"
         )
     keys = tuple(key for block, _ in blocks for key in block)
     rows = (tuple(value for part in parts for value in part) for parts in product(*(rows for _, rows in blocks)))
     return Variation(keys, tuple(rows) if keys else (), option)
+
+
+def _told(option: str) -> str:
+    """As a message begins."""
+    return f"{option.removesuffix(':')}:"
+
+
+def _plain(value: Any) -> object:
+    """The value of a number of an array, or its values."""
+    if not hasattr(value, "tolist"):
+        raise TypeError(f"{type(value).__name__} is neither text, number, list nor mapping")
+    return value.tolist()
 
 
 def _text(row: Sequence[object]) -> str:

@@ -15,7 +15,7 @@ from fedsim.errors import UserError
 from fedsim.experiment.at_work import why_busy
 from fedsim.experiment.read_results import AGAIN
 from fedsim.experiment.results import NoRun, Results, load_results
-from fedsim.experiment.sweep.variation import short_keys
+from fedsim.experiment.varied_keys import short_keys
 from fedsim.files import read_text_file, shown
 from fedsim.scenario.scalars import show, show_text
 
