@@ -8,14 +8,14 @@ from dataclasses import dataclass
 
 import altair as alt
 
-from fedsim.report.charts import NAMES, Row, Spec, layer_of, specification
+from fedsim.report.charts import NAMES, Row, Spec, bars_height, layer_of, specification
 from fedsim.report.parts import apart
 from fedsim.viz.style import DARK
 
 __all__ = ["Bar", "bar_chart"]
 
-_LETTERS = 24
-"""Of a name beside a bar."""
+_LETTERS = 27
+"""Of each of the two lines of a name beside a bar."""
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,8 @@ class Bar:
 
 def bar_chart(bars: Sequence[Bar], title: str, *, most: float = math.inf) -> Spec:
     """The specification: the *bars* from top to bottom over an axis with a *title*; whiskers end at 0 and at *most*."""
-    labels = apart([bar.name for bar in bars], _LETTERS)
+    labels = apart([bar.name for bar in bars], _LETTERS, lines=2)
+    height = bars_height([labels[bar.name] for bar in bars])
     rows, whiskers = list[Row](), list[Row]()
     for place, bar in enumerate(bars):
         label = f"{labels[bar.name]}\n{bar.value}"
@@ -82,7 +83,7 @@ def bar_chart(bars: Sequence[Bar], title: str, *, most: float = math.inf) -> Spe
         )
     )
     if not whiskers:
-        return specification(drawn, tables={"bars": rows}, bars=len(bars))
+        return specification(drawn, tables={"bars": rows}, height=height)
     base = layer_of("whiskers").encode(y=y)
     rules = [
         base.mark_rule(color=colour, strokeWidth=width).encode(x=alt.X("low:Q", title=title), x2="high:Q")
@@ -90,4 +91,4 @@ def bar_chart(bars: Sequence[Bar], title: str, *, most: float = math.inf) -> Spe
     ]
     ends = [base.mark_tick(color=DARK, height=9, thickness=1.4).encode(x=f"{end}:Q") for end in ("low", "high")]
     tables = {"bars": rows, "whiskers": whiskers}
-    return specification(drawn, *rules, *ends, tables=tables, bars=len(bars))
+    return specification(drawn, *rules, *ends, tables=tables, height=height)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from itertools import count
 from typing import Any, TypeAlias
 
@@ -22,6 +22,7 @@ __all__ = [
     "NAMES",
     "Row",
     "Spec",
+    "bars_height",
     "colours",
     "dashes",
     "layer_of",
@@ -36,7 +37,7 @@ Row: TypeAlias = Mapping[str, str | float | None]
 Spec: TypeAlias = dict[str, Any]
 """A Vega-Lite specification."""
 NAMES = alt.Axis(
-    title=None, labelExpr="split(datum.label, '\\n')", labelLimit=170, ticks=False, domain=False, labelPadding=6
+    title=None, labelExpr="split(datum.label, '\\n')", labelLimit=185, ticks=False, domain=False, labelPadding=6
 )
 """The axis of what has names: a line break in a name breaks the line."""
 _FONT = "system-ui, -apple-system, 'Segoe UI', Roboto, 'DejaVu Sans', sans-serif"
@@ -62,7 +63,6 @@ _CONFIG = alt.Config(
     ),
 )
 _DIGITS = 9
-_BAR_HEIGHT = 38
 _MARKS = 8
 
 
@@ -116,11 +116,10 @@ def _numbers(entries: Sequence[Entry]) -> list[int]:
 def specification(
     *layers: alt.Chart,
     tables: Mapping[str, Iterable[Row]],
-    height: float | None = None,
-    bars: int = 1,
+    height: float,
     lines: bool = False,
 ) -> Spec:
-    """A chart of *layers*, checked against the schema: as wide as its place, and *height* or so many *bars* high.
+    """A chart of *layers*, checked against the schema: as wide as its place, and *height* pixels high.
 
     The rows of *tables* have nine digits of each number, and null where it is not finite. If the chart has *lines* that
     can be hidden, it has a parameter ``hidden``: their numbers, which the page sets in all charts at once.
@@ -129,7 +128,7 @@ def specification(
     chart = alt.LayerChart(
         layer=list(layers),
         width="container",
-        height=height or 26 + _BAR_HEIGHT * bars,
+        height=height,
         autosize=alt.AutoSizeParams(type="fit-x", contains="padding"),
         config=_CONFIG,
     )
@@ -138,6 +137,12 @@ def specification(
     # Altair would copy and check the rows many times.
     rows = {name: [{key: _shortest(value) for key, value in row.items()} for row in tables[name]] for name in tables}
     return {**chart.to_dict(), "datasets": rows}
+
+
+def bars_height(names: Collection[str]) -> int:
+    """Of a chart with a bar for each of *names*, on one or two lines, with its value below; in pixels."""
+    lines = 1 + any("\n" in name for name in names)
+    return 26 + (23 + 15 * lines) * len(names)
 
 
 def not_hidden(layer: alt.Chart) -> alt.Chart:

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import count
-from typing import Any
+from typing import Any, Literal
 
 import pandas as pd
 
-from fedsim.viz.names import shortened
+from fedsim.viz.names import on_two_lines, shortened
 
 __all__ = ["Entry", "Picture", "Section", "Sheet", "apart", "unlike"]
 
@@ -83,17 +83,19 @@ class Section:
         return f"{self.title}: {self.run}" if self.run else self.title
 
 
-def apart(names: Sequence[str], letters: int) -> dict[str, str]:
-    """Each of *names* in about so many *letters*; those that would look the same are numbered.
+def apart(names: Sequence[str], letters: int, *, lines: Literal[1, 2] = 1) -> dict[str, str]:
+    """Each of *names* on so many *lines* of about so many *letters*; those that would look the same are numbered.
 
     >>> apart(["line-1/robot-00001/arm", "line-1/robot-00002/arm", "press"], 12)
     {'line-1/robot-00001/arm': 'line-…01/arm', 'line-1/robot-00002/arm': 'line-…02/arm', 'press': 'press'}
     >>> apart(["line-1/robot-1/arm", "line-1/robot-2/arm"], 8)
     {'line-1/robot-1/arm': 'lin…/arm', 'line-1/robot-2/arm': 'lin…/arm (2)'}
+    >>> apart(["fedavg, profile=nb_iot_nb1"], 18, lines=2)
+    {'fedavg, profile=nb_iot_nb1': 'fedavg,\\nprofile=nb_iot_nb1'}
     """
     shown: dict[str, str] = {}
     for name in dict.fromkeys(names):
-        text = shortened(name, letters)
+        text = shortened(name, letters) if lines == 1 else on_two_lines(shortened(name, 2 * letters), letters)
         numbered = (f"{text} ({number})" for number in count(2))
         shown[name] = text if text not in shown.values() else next(one for one in numbered if one not in shown.values())
     return shown

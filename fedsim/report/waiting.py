@@ -12,7 +12,7 @@ from fedsim.experiment.explain import has_times, lost_times
 from fedsim.experiment.read_results import has_lost
 from fedsim.experiment.results import Results
 from fedsim.metrics.critical_path import PARTS
-from fedsim.report.charts import NAMES, Row, layer_of, specification, whole_marks
+from fedsim.report.charts import NAMES, Row, bars_height, layer_of, specification, whole_marks
 from fedsim.report.lines import Lines
 from fedsim.report.parts import Entry, Picture, Section, Sheet, apart
 from fedsim.viz.human import duration, number, scale
@@ -25,7 +25,7 @@ _TABLE = "critical_path.csv"
 _MOST_BARS = 60
 """Rounds, or so many equal shares of them, in a chart over rounds."""
 _HEIGHT = 220
-_LETTERS = 24
+_LETTERS = 27
 
 
 def waiting(results: Results, run: str, lines: Lines, place: str) -> Section | None:
@@ -62,7 +62,7 @@ def _mean_rounds(
     names = [lines.entry(run, str(protocol)).name for protocol in means.index]
     unit, name = scale("seconds", means.sum(axis=1).max())
     totals = means.sum(axis=1).tolist()
-    labels = apart(names, _LETTERS)
+    labels = apart(names, _LETTERS, lines=2)
     rows = [
         {
             "place": number_of,
@@ -97,7 +97,7 @@ def _mean_rounds(
         cells[f"{entry.name}, {name}"] = [number(seconds / unit) for seconds in means[column]]
     sheet = Sheet(f"Parts of a mean round, in {name}: means over rounds and seeds", cells)
     caption = f"The mean round over all rounds and seeds, in {name}; its length stands below each name."
-    spec = specification(chart, tables={"parts": rows}, bars=len(names))
+    spec = specification(chart, tables={"parts": rows}, height=bars_height(labels.values()))
     return Picture(f"mean-round{place}", "Parts of a mean round", caption, sheet, spec, legend=entries)
 
 

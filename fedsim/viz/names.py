@@ -9,7 +9,7 @@ from itertools import count
 from matplotlib.font_manager import FontProperties, findfont
 from matplotlib.font_manager import get_font as _font
 
-__all__ = ["fitted", "legible", "names_apart", "shortened"]
+__all__ = ["fitted", "legible", "names_apart", "on_two_lines", "shortened"]
 
 _LONGEST = 30  # letters
 _WORD = re.compile(r"(?:[^-_/. ]|(?<=\d)\.(?=\d))+[-_/. ]*|[-_/. ]+")
@@ -42,13 +42,13 @@ def fitted(names: Iterable[str], letters: int) -> dict[str, str]:
     """
     shown: dict[str, str] = {}
     for name in dict.fromkeys(names):
-        text = _on_two_lines(shortened(legible(" ".join(name.split())), 2 * letters), letters)
+        text = on_two_lines(shortened(legible(" ".join(name.split())), 2 * letters), letters)
         numbered = (f"{text} ({number})" for number in count(2))
         shown[name] = text if text not in shown.values() else next(one for one in numbered if one not in shown.values())
     return shown
 
 
-def _on_two_lines(text: str, letters: int) -> str:
+def on_two_lines(text: str, letters: int) -> str:
     """Broken after the last word that fits; where no word fits, or the rest does not, after so many *letters*."""
     first = ""
     for word in _WORD.findall(text):
