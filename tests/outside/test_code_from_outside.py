@@ -274,7 +274,7 @@ BASE = "must be a class derived from fedsim.protocols.protocol.Protocol"
     [
         (
             {"path": "mime.py:Mine"},
-            "protocols[0].path: {folder}/mime.py: there is no such file; did you mean 'mine.py'?",
+            "protocols[0].path: mime.py: there is no such file; did you mean 'mine.py'?",
         ),
         ({"path": "mine.py:Mien"}, "protocols[0].path: {folder}/mine.py: there is no 'Mien'; did you mean 'Mine'?"),
         ({"path": "mine.py"}, "protocols[0].path: 'mine.py' must be a file and a name, as in my_code.py:name"),
