@@ -30,8 +30,9 @@ __all__ = ["check_place", "report_page", "write_report"]
 
 _MARK = b'<meta name="generator" content="fedsim '
 _HEAD_BYTES = 2_000
-_MOST_IN_TITLE = 3
 """From the beginning of a report to the end of its mark, at most."""
+_MOST_IN_TITLE = 3
+"""Runs that the title names."""
 _ENDINGS = (".html", ".htm")
 
 
