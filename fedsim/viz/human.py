@@ -13,6 +13,8 @@ _SCALES: dict[str, tuple[tuple[float, float, str], ...]] = {  # quantity -> (fro
 }
 _DIGITS = 3
 _HUGE = 1e15
+_ROUNDING = 1e-12
+"""What the rounding of sums may make of a mean, as a share of it: an interval that narrow says nothing."""
 
 
 def scale(quantity: str, largest: float) -> tuple[float, str]:
@@ -39,12 +41,14 @@ def number(value: float, *, digits: int = _DIGITS) -> str:
 
 
 def with_half_width(mean: float, half_width: float) -> str:
-    """A mean with its interval; just the mean where there is no interval (NaN), or none of any width.
+    """A mean with its interval; just the mean where there is no interval (NaN), or none wider than rounding makes it.
 
     >>> with_half_width(12.41, 0.3), with_half_width(0.912, 0.0004), with_half_width(490, 0)
     ('12.4 ± 0.3', '0.9120 ± 0.0004', '490')
+    >>> with_half_width(127.80096, 2e-13)
+    '128'
     """
-    if math.isnan(half_width) or half_width == 0:
+    if math.isnan(half_width) or half_width <= _ROUNDING * abs(mean):
         return number(mean)
     if _HUGE <= max(abs(mean), half_width) < math.inf:
         return f"{mean:.{_DIGITS - 1}e} ± {half_width:.0e}"

@@ -75,11 +75,13 @@ def amount(column: Spent, value: float) -> str:
 
     >>> amount("sim_time_s", 28800), amount("transfer_bytes", 1e9), amount("round", 60), amount("network_bytes", 5e6)
     ('8 h', '1 GB', '60 rounds', '5 MB on all links')
+    >>> amount("round", 1)
+    '1 round'
     """
     if column == "sim_time_s":
         return duration(value)
     if column == "round":
-        return f"{number(value)} rounds"
+        return "1 round" if value == 1 else f"{number(value)} rounds"
     where = {"transfer_bytes": "", "uplink_bytes": " up", "downlink_bytes": " down"}
     where |= {"backbone_bytes": " on the backbone", "network_bytes": " on all links"}
     return f"{size(value)}{where[column]}"
