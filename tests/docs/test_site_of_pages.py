@@ -56,13 +56,13 @@ class Page(HTMLParser):
 
 
 def built(source: Path, into: Path) -> subprocess.CompletedProcess[str]:
-    """What `make site` does, with another source folder and another place."""
+    """What `make site` does, with another source folder and another place, and in no colours, which CI asks for."""
     if missing := [name for name in NEEDED if importlib.util.find_spec(name) is None]:
         pytest.skip(f"not installed: {', '.join(missing)}")
     recipe = re.search(r"-m sphinx (?P<words>.*) \. build/site$", (ROOT / "Makefile").read_text("utf-8"), re.MULTILINE)
     assert recipe is not None
     words = recipe["words"].replace("docs/site", str(ROOT / "docs/site")).replace("build/", f"{into}/")
-    command = [sys.executable, "-m", "sphinx", *words.split(), str(source), str(into / "site")]
+    command = [sys.executable, "-m", "sphinx", *words.split(), "--no-color", str(source), str(into / "site")]
     return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
