@@ -20,6 +20,7 @@ from fedsim.experiment.sweep.sweep import sweep
 NO_RAY = importlib.util.find_spec("ray") is None
 RADIOS = ["nb_iot_nb1", "lte_m_m1", "lte_m_m2", "nr_100mhz_private"]
 VARY = {RADIO: RADIOS, "training.learning_rate": [0.1, 0.2, 0.3]}
+FEW = {RADIO: RADIOS[:2], "training.learning_rate": [0.1, 0.2]}
 ONE: dict[str, Any] = {"seeds": [1], "protocols": [{"name": "fedavg", "clients": 4}]}
 KILLED = """
 import os, signal, sys
@@ -33,7 +34,7 @@ def watched(display, point, event):
         os.kill(os.getpid(), signal.SIGKILL)
 
 sweep_display.SweepDisplay.happened = watched
-sweep({path!r}, vary={vary!r}, out={out!r}, executor="serial", **{more!r})
+sweep({path!r}, vary={vary!r}, out={out!r}, executor="serial")
 """
 DIES_ONCE = """
 import os, signal
@@ -51,9 +52,9 @@ def samples(clients, rng):
 """A data source: the first process that asks for it and is not the test's own is killed."""
 
 
-def killed_after(points: int, folder: Path, out: Path, **more: Any) -> None:
+def killed_after(points: int, folder: Path, out: Path, vary: dict[str, list[Any]]) -> None:
     """Start the sweep in another process, which is killed when so many points have ended."""
-    code = KILLED.format(points=points, path=str(folder / "plant.yaml"), vary=VARY, out=str(out), more=more)
+    code = KILLED.format(points=points, path=str(folder / "plant.yaml"), vary=vary, out=str(out))
     ended = subprocess.run([sys.executable, "-c", code], env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)})
     assert ended.returncode == -signal.SIGKILL
 
@@ -77,6 +78,13 @@ def ended_before(point: Path) -> bool:
 
 
 @pytest.fixture(scope="module")
+def few(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Four of the points in one go."""
+    folder = tmp_path_factory.mktemp("few")
+    return sweep(scenario_file(folder, ONE), vary=FEW, out=folder / "sweep", executor="serial").folder
+
+
+@pytest.fixture(scope="module")
 def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The twelve points in one go."""
     folder = tmp_path_factory.mktemp("whole")
@@ -84,29 +92,49 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.slow
-def test_a_sweep_that_was_killed_computes_only_the_missing_points(tmp_path: Path, whole: Path) -> None:
-    path, out = scenario_file(tmp_path, ONE), tmp_path / "sweep"
-    killed_after(5, tmp_path, out)
+def test_a_sweep_that_was_killed_computes_only_the_missing_points(tmp_path: Path, few: Path) -> None:
+    check_what_is_computed_after_a_kill(tmp_path, few, FEW, after=2)
+
+
+@pytest.mark.long
+def test_a_sweep_of_twelve_points_that_was_killed_computes_only_the_missing_ones(tmp_path: Path, whole: Path) -> None:
+    check_what_is_computed_after_a_kill(tmp_path, whole, VARY, after=5)
+
+
+def check_what_is_computed_after_a_kill(folder: Path, whole: Path, vary: dict[str, list[Any]], *, after: int) -> None:
+    """Kill the sweep *after* so many points, and start it again: it ends as *whole*, which went through."""
+    path, out = scenario_file(folder, ONE), folder / "sweep"
+    killed_after(after, folder, out, vary)
     before = trained_by(out / "store")
     ended = [point for point in (out / "points").iterdir() if ended_before(point)]
-    assert len(ended) >= 5
+    assert len(ended) >= after
     untouched = {path: path.read_bytes() for point in ended for path in point.rglob("*") if path.is_file()}
-    sweep(path, vary=VARY, out=out, executor="serial")
+    sweep(path, vary=vary, out=out, executor="serial")
     assert (out / "sweep.csv").read_bytes() == (whole / "sweep.csv").read_bytes()
     assert {path: path.read_bytes() for path in untouched} == untouched
-    after = trained_by(out / "store")
-    assert all(after[run] == before[run] for run in {manifest(point)["run"] for point in ended} & before.keys())
+    now = trained_by(out / "store")
+    assert all(now[run] == before[run] for run in {manifest(point)["run"] for point in ended} & before.keys())
     once = sum(trained_by(whole / "store").values())
-    assert sum(after.values()) <= once + 2 * 4 * 2, "but for the points that were under way, which had no checkpoint"
+    assert sum(now.values()) <= once + 2 * 4 * 2, "but for the points that were under way, which had no checkpoint"
 
 
 @pytest.mark.slow
-def test_points_that_share_trainings_never_train_them_twice(whole: Path) -> None:
-    """Four radios for each of three learning rates, on several processes."""
-    trained = computed(whole / "store")
-    assert len(trained) == 3 * 2 * 4
+def test_points_that_share_trainings_never_train_them_twice(few: Path) -> None:
+    """Two radios for each of two learning rates, on several processes."""
+    check_that_each_training_is_there_once(few, 2 * 2 * 4)
+
+
+@pytest.mark.long
+def test_twelve_points_that_share_trainings_never_train_them_twice(whole: Path) -> None:
+    """Four radios for each of three learning rates."""
+    check_that_each_training_is_there_once(whole, 3 * 2 * 4)
+
+
+def check_that_each_training_is_there_once(folder: Path, trainings: int) -> None:
+    trained = computed(folder / "store")
+    assert len(trained) == trainings
     assert set(trained.values()) == {1}
-    assert len({row["key"] for row in rows(whole / "store")}) > len(trained)
+    assert len({row["key"] for row in rows(folder / "store")}) > len(trained)
 
 
 def dying(folder: Path) -> Path:
