@@ -28,7 +28,7 @@ from fedsim.scenario.scalars import message_line, show, show_text
 from fedsim.scenario.yaml_reader import MAX_FILE_BYTES, parse_yaml
 from fedsim.settings import NonNegative
 
-__all__ = ["AGAIN", "check_runs", "has_lost", "no_table", "read_manifest", "read_scenario", "read_table"]
+__all__ = ["AGAIN", "Line", "check_runs", "has_lost", "no_table", "read_manifest", "read_scenario", "read_table"]
 
 AGAIN = "run the scenario again, into another folder"
 """The way out where something is lost."""
@@ -51,6 +51,7 @@ def _file_name(text: str) -> str:
 
 
 Line = Annotated[str, AfterValidator(_shown_as_it_is)]
+"""Text of a manifest that is printed as it is: it has no control characters."""
 
 
 class _Part(BaseModel):

@@ -13,7 +13,7 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, JsonValue, Validatio
 
 from fedsim.errors import UserError
 from fedsim.experiment.at_work import why_busy
-from fedsim.experiment.read_results import AGAIN
+from fedsim.experiment.read_results import AGAIN, Line
 from fedsim.experiment.results import NoRun, Results, load_results
 from fedsim.experiment.varied_keys import short_keys
 from fedsim.files import read_text_file, shown
@@ -35,19 +35,10 @@ _KEY = re.compile("[0-9a-f]{12}")
 _MOST_MANIFEST_BYTES = 50_000_000
 
 
-def _shown_as_it_is(text: str) -> str:
-    if not text.isprintable():
-        raise ValueError("must be printable")
-    return text
-
-
 def _checked_key(text: str) -> str:
     if not _KEY.fullmatch(text):
         raise ValueError("is no key of a point")
     return text
-
-
-Line = Annotated[str, AfterValidator(_shown_as_it_is)]
 
 
 class _Part(BaseModel):

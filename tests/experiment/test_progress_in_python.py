@@ -10,6 +10,7 @@ from types import SimpleNamespace
 import nbformat
 import pytest
 from nbclient import NotebookClient
+from notebook_cells import Screen, ZMQInteractiveShell
 from small_worlds import NO_REMARK, scenario
 
 from fedsim.experiment.progress import notebook
@@ -24,33 +25,6 @@ from fedsim.protocols.run_loop import Round, Stop
 from fedsim.scenario.load import written_out
 
 FEDAVG = FedAvg(clients=2, label="<b>mine</b>")
-
-
-class Screen:
-    """The output of a notebook's cell: how often it was sent, and what stands there."""
-
-    sent = 0
-    content: dict[str, str]
-
-    def display(self, content: dict[str, str], *, raw: bool, display_id: bool) -> Screen:
-        assert raw and display_id and self.sent == 0, "one output, which is updated"
-        self.update(content, raw=raw)
-        return self
-
-    def update(self, content: dict[str, str], *, raw: bool) -> None:
-        assert raw
-        self.sent, self.content = self.sent + 1, content
-
-
-@pytest.fixture
-def screen(monkeypatch: pytest.MonkeyPatch) -> Screen:
-    made = Screen()
-    monkeypatch.setattr(notebook, "display", made.display)
-    return made
-
-
-class ZMQInteractiveShell:
-    """A kernel's shell, by its name."""
 
 
 class Terminal(io.StringIO):

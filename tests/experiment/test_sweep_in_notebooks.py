@@ -7,9 +7,9 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+from notebook_cells import Screen, ZMQInteractiveShell
 from tiny_results import write_sweep
 
-from fedsim.experiment.progress import notebook
 from fedsim.experiment.sweep.display import SweepDisplay
 from fedsim.experiment.sweep.notebook import NotebookSweep
 from fedsim.experiment.sweep.points import Point
@@ -18,33 +18,6 @@ from fedsim.experiment.sweep.results import load_sweep
 from fedsim.experiment.sweep.surroundings import sweep_display_for
 
 FIRST, SECOND = (Point(f"{number:012x}", (number,), f"a={number}<b>") for number in (1, 2))
-
-
-class Screen:
-    """The output of a notebook's cell: how often it was sent, and what stands there."""
-
-    sent = 0
-    content: dict[str, str]
-
-    def display(self, content: dict[str, str], *, raw: bool, display_id: bool) -> Screen:
-        assert raw and display_id and self.sent == 0, "one output, which is updated"
-        self.update(content, raw=raw)
-        return self
-
-    def update(self, content: dict[str, str], *, raw: bool) -> None:
-        assert raw
-        self.sent, self.content = self.sent + 1, content
-
-
-@pytest.fixture
-def screen(monkeypatch: pytest.MonkeyPatch) -> Screen:
-    made = Screen()
-    monkeypatch.setattr(notebook, "display", made.display)
-    return made
-
-
-class ZMQInteractiveShell:
-    """A kernel's shell, by its name."""
 
 
 @pytest.mark.parametrize(("progress", "shown"), [(None, NotebookSweep), (True, NotebookSweep), (False, SweepDisplay)])

@@ -108,11 +108,17 @@ def test_a_name_above_a_chart_hides_its_line_in_all_charts_also_by_key(visit: Vi
     assert visit.happened == []
 
 
-def test_a_phone_scrolls_tables_and_not_the_page(browser: Any, written: Path) -> None:
-    visit = Visit(browser, written, width=390)
+def on_a_phone(browser: Any, report: Path) -> Visit:
+    """With all that folds opened; the page is not wider than the phone."""
+    visit = Visit(browser, report, width=390)
     visit.drawn()
     visit.page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
     assert visit.page.evaluate("document.scrollingElement.scrollWidth") <= 390
+    return visit
+
+
+def test_a_phone_scrolls_tables_and_not_the_page(browser: Any, written: Path) -> None:
+    visit = on_a_phone(browser, written)
     inside = "[...document.querySelectorAll('caption')].filter((one) => one.getBoundingClientRect().right > 390).length"
     assert visit.page.evaluate(inside) == 0  # a caption folds where its table scrolls
     assert visit.page.evaluate("document.querySelector('#map svg').clientWidth") >= 900  # its letters are read
@@ -123,10 +129,7 @@ def test_a_phone_scrolls_tables_and_not_the_page(browser: Any, written: Path) ->
 
 
 def test_long_names_fold_in_tables_on_a_phone(browser: Any, hostile_report: Path) -> None:
-    visit = Visit(browser, hostile_report, width=390)
-    visit.drawn()
-    visit.page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
-    assert visit.page.evaluate("document.scrollingElement.scrollWidth") <= 390
+    visit = on_a_phone(browser, hostile_report)
     widest = "Math.max(...[...document.querySelectorAll('th span')].map((one) => one.getBoundingClientRect().width))"
     assert visit.page.evaluate(widest) <= 144
     visit.page.context.close()
