@@ -13,7 +13,7 @@ _SCALES: dict[str, tuple[tuple[float, float, str], ...]] = {  # quantity -> (fro
 }
 _DIGITS = 3
 _HUGE = 1e15
-_ROUNDING = 1e-12
+_ROUNDING = 1e-13
 """What the rounding of sums may make of a mean, as a share of it: an interval that narrow says nothing."""
 
 

@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
+from fedsim.metrics.intervals import half_width
 from fedsim.viz.human import clock, duration, energy, number, scale, size, with_half_width
 
 UNITS = {
@@ -50,7 +51,18 @@ def test_a_clock_loses_no_second(seconds: int) -> None:
 
 
 @given(mean=st.floats(1e-3, 1e6), width=st.floats(1e-6, 1e3))
+@example(mean=1e6, width=1e-6)
 def test_an_interval_is_never_rounded_to_nothing(mean: float, width: float) -> None:
     shown_mean, shown_width = map(float, with_half_width(mean, width).split(" ± "))
     assert shown_width == pytest.approx(width, rel=0.5)
     assert shown_mean == pytest.approx(mean, rel=0.00501)
+
+
+@given(values=st.floats(1e-3, 1e14).flatmap(lambda mean: st.lists(_nearly(mean), min_size=2, max_size=30)))
+def test_seeds_that_agree_but_for_rounding_have_no_interval(values: list[float]) -> None:
+    assert " ± " not in with_half_width(values[0], half_width(values))
+
+
+def _nearly(mean: float) -> st.SearchStrategy[float]:
+    """*mean*, as sums in another order give it: a few last bits off."""
+    return st.integers(-8, 8).map(lambda bits: mean + bits * math.ulp(mean))
