@@ -14,7 +14,7 @@ from fedsim.experiment.compare import compare, run_names
 from fedsim.experiment.compare_device_classes import device_rounds
 from fedsim.experiment.explain import has_times, parts_of_rounds
 from fedsim.experiment.results import Results
-from fedsim.experiment.several_results import load_several
+from fedsim.experiment.several_results import check_once, load_several
 from fedsim.experiment.sweep.results import SweepResults
 from fedsim.files import shown
 from fedsim.viz.confusion_figures import named_confusion_figures
@@ -108,8 +108,7 @@ def together(results: Sequence[Results], table: Literal["rounds", "summary"]) ->
         raise UserError("no run is there to draw; give at least one")
     tables: list[pd.DataFrame] = [getattr(result, table) for result in results]
     if len(tables) > 1:
+        check_once(results)
         names = names_apart(run_names(results))
-        if twice := next((result for result in results if results.count(result) > 1), None):
-            raise UserError(f"{shown(twice.folder)} is named twice; its seeds would count twice: name it once")
         tables = [part.assign(run=name) for name, part in zip(names, tables, strict=True)]
     return pd.concat(tables, ignore_index=True)

@@ -31,7 +31,7 @@ from fedsim.experiment.validate import validate
 from fedsim.learning.claims import TrainedElsewhere
 from fedsim.learning.store_folder import check_store
 from fedsim.scenario.build import Materials, gather_materials
-from fedsim.scenario.scalars import printable
+from fedsim.scenario.scalars import printable, show
 from fedsim.scenario.schema import Scenario
 
 __all__ = ["run", "run_with"]
@@ -91,6 +91,8 @@ def run_with(
     """
     if observer is not None and progress is not None:
         raise UserError("progress and observer cannot both be given: an observer takes the place of the display")
+    if not isinstance(scenario, Scenario):
+        raise UserError(f"a run needs a scenario, and not {show(scenario)}; fedsim.load(path) reads one from a file")
     scenario = scenario.model_copy(update={"sweep": None})
     path = Path("runs") / scenario.name if out is None else Path(out)
     folder = RunFolder(path, scenario, resume=resume)

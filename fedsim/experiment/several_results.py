@@ -8,16 +8,17 @@ from pathlib import Path
 from fedsim.errors import UserError
 from fedsim.experiment.results import NoRun, Results, load_results
 from fedsim.experiment.sweep_manifest import finished_sweep, is_sweep, load_points
+from fedsim.files import shown
 from fedsim.scenario.scalars import show
 
-__all__ = ["load_finished", "load_several"]
+__all__ = ["check_once", "load_finished", "load_several"]
 
 
 def load_finished(folders: Sequence[Path]) -> tuple[list[Results], list[str]]:
     """The finished runs among several *folders*, as of ``runs/*``, and a sentence for each that holds none.
 
-    Raises `UserError` when there is none at all, and when a folder is not there or holds a run that is damaged. A
-    single folder is meant as it is: `load_results`.
+    Raises `UserError` when there is none at all, when a run is among them twice, and when a folder is not there or
+    holds a run that is damaged. A single folder is meant as it is: `load_results`.
     """
     if len(folders) == 1:
         return _runs_in(folders[0]), []
@@ -29,13 +30,15 @@ def load_finished(folders: Sequence[Path]) -> tuple[list[Results], list[str]]:
             passed_over.append(str(problem))
     if not results:
         raise UserError(f"none of these {len(folders)} is a finished run; the first: {passed_over[0]}")
+    check_once(results)
     return results, passed_over
 
 
 def load_several(results: Sequence[Results | Path | str]) -> list[Results]:
     """The results of several runs, each given as it is or as its folder.
 
-    Raises `UserError` when there is no finished run in a folder, no run at all, or one that stands in no list.
+    Raises `UserError` when there is no finished run in a folder, no run at all, one twice, or one that stands in no
+    list.
     """
     if isinstance(results, Results | Path | str):
         raise UserError("runs are given as a list, also a single one: write [...] around it")
@@ -47,7 +50,16 @@ def load_several(results: Sequence[Results | Path | str]) -> list[Results]:
     opened: list[Results] = []
     for result in results:
         opened += [result] if isinstance(result, Results) else _runs_in(Path(result))
+    check_once(opened)
     return opened
+
+
+def check_once(results: Sequence[Results]) -> None:
+    """Raise `UserError` when a run is among *results* twice, maybe as a point of a sweep that is there too."""
+    folders = [result.folder.resolve() for result in results]
+    for result, folder in zip(results, folders, strict=True):
+        if folders.count(folder) > 1:
+            raise UserError(f"{shown(result.folder)} is named twice, and its seeds would count twice: name it once")
 
 
 def _runs_in(folder: Path) -> list[Results]:

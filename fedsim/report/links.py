@@ -30,8 +30,8 @@ _LETTERS = 25
 """Of a link beside its bars."""
 
 
-def network(results: Results, run: str, lines: Lines, place: str) -> Section:
-    """The section of one run; *place* tells its keys from those of other runs."""
+def network(results: Results, run: str, lines: Lines, place: str, *, drawn: bool = True) -> Section:
+    """The section of one run; *place* tells its keys from those of other runs. Whether the network is *drawn*."""
     links = results.links
     means = links.groupby(["link", "direction", "protocol"], sort=False)[["utilisation", "bytes"]].mean().reset_index()
     means["channel"] = list(zip(means["link"], means["direction"], strict=True))
@@ -45,7 +45,8 @@ def network(results: Results, run: str, lines: Lines, place: str) -> Section:
     carried = means.assign(value=means["bytes"] / unit)
     pictures.append(_busiest(carried, "bytes", "Bytes on the busiest channels", name, run, lines, place))
     try:
-        pictures.append(_drawn(results, means, place))
+        if drawn:
+            pictures.append(_drawing(results, means, place))
     except UserError as error:  # the tables are enough for all else
         missing.append(f"The network is not drawn: {error}.")
     words = (
@@ -116,7 +117,7 @@ def _chart(
     return specification(chart, tables={"channels": rows}, height=height, lines=True)
 
 
-def _drawn(results: Results, means: pd.DataFrame, place: str) -> Picture:
+def _drawing(results: Results, means: pd.DataFrame, place: str) -> Picture:
     drawing = drawing_of(results, f"map{place}")
     busiest = means.assign(most=means.groupby("channel")["bytes"].transform("max"))
     busiest = busiest.sort_values("most", ascending=False, kind="stable").head(_LISTED)

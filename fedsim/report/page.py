@@ -10,8 +10,9 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from importlib import metadata, resources
 from itertools import groupby
 from pathlib import Path
@@ -33,6 +34,8 @@ _HEAD_BYTES = 2_000
 """From the beginning of a report to the end of its mark, at most."""
 _MOST_IN_TITLE = 3
 """Runs that the title names."""
+_MOST_IN_FULL = 8
+"""Runs that have all of their sections: those of a run of `scenarios/quickstart.yaml` take 0.7 MB and 3 s."""
 _ENDINGS = (".html", ".htm")
 
 
@@ -85,7 +88,6 @@ def _page_of(sections: Sequence[Section], results: Sequence[Results]) -> str:
     from markupsafe import Markup
 
     libraries, ours = chart_libraries(), _resource("report.js").strip()
-    names = run_names(results)
     environment = jinja2.Environment(
         autoescape=True,
         undefined=jinja2.StrictUndefined,
@@ -94,7 +96,7 @@ def _page_of(sections: Sequence[Section], results: Sequence[Results]) -> str:
         keep_trailing_newline=True,
     )
     return environment.from_string(_resource("report.html.jinja")).render(
-        title=_title(names),
+        title=_title(results),
         version=metadata.version("fedsim-industrial"),
         sections=sections,
         runs=[(run, list(own)) for run, own in groupby(sections, key=lambda section: section.run)],
@@ -107,10 +109,13 @@ def _page_of(sections: Sequence[Section], results: Sequence[Results]) -> str:
     )
 
 
-def _title(names: Sequence[str]) -> str:
-    """The names of a few runs; of many, as of a sweep, the first ones and how many others there are."""
+def _title(results: Sequence[Results]) -> str:
+    """The names of a few runs; of many, how many there are of a scenario, or the first ones and how many others."""
+    names, more = run_names(results), len(results) - _MOST_IN_TITLE
+    scenarios = {result.name for result in results}
+    if more > 0 and len(scenarios) == 1:
+        return f"{scenarios.pop()}: {len(results)} runs"
     comma = "; " if any(", " in name for name in names) else ", "
-    more = len(names) - _MOST_IN_TITLE
     return comma.join([*names[:_MOST_IN_TITLE], *([f"and {more} more"] if more > 0 else [])])
 
 
@@ -132,21 +137,31 @@ def _each_section(results: Sequence[Results]) -> Iterator[Section]:
 
     rounds, summary = together(results, "rounds"), together(results, "summary")
     lines = Lines(summary, rounds)
-    several = len(results) > 1
+    several, in_full = len(results) > 1, len(results) <= _MOST_IN_FULL
     if not several:
         yield scenario(results[0], "")
-    yield comparison(results)
+    yield replace(comparison(results), missing=[] if in_full else [_left_out(len(results))])
     yield from filter(
         None, (curves(rounds, lines), costs(summary, rounds, lines), fronts(compared_runs(results), lines))
     )
     names = names_apart(run_names(results)) if several else [""]
+    sections: list[Callable[..., Section | None]] = [waiting, partial(network, drawn=in_full)]
+    sections += [device_classes, groups, confusion] if in_full else []
     for number, (result, name) in enumerate(zip(results, names, strict=True), start=1):
         place = f"-of-run-{number}" if several else ""
         own = [scenario(result, place)] if several else []
-        for make in (waiting, network, device_classes, groups, confusion):
+        for make in sections:
             own += filter(None, [make(result, name, lines, place)])
         own.append(provenance(result, place))
         yield from (_of_run(section, name) if name else section for section in own)
+
+
+def _left_out(runs: int) -> str:
+    """What a page of so many runs says of what it has not."""
+    return (
+        f"This page of {runs} runs leaves out the drawings of their networks, device classes, groups, and what was "
+        f"taken for what; a report of up to {_MOST_IN_FULL} runs has them."
+    )
 
 
 def _of_run(section: Section, run: str) -> Section:

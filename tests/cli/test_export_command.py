@@ -108,7 +108,7 @@ def test_several_runs_need_a_folder(finished: Refusals) -> None:
     finished.check(*export("runs/plant", "runs/other"), message=message)
     finished.check(
         *export("runs/plant", "runs/../runs/plant", "--out", "out"),
-        message="runs/plant is named twice; name it once",
+        message="runs/plant is named twice, and its seeds would count twice: name it once",
     )
 
 

@@ -47,6 +47,8 @@ def test_runs_come_in_a_list_of_at_least_one(together: Callable[[Any], object], 
             together(alone)
     with pytest.raises(UserError, match="at least one run is needed"):
         together([])
+    with pytest.raises(UserError, match="run is named twice, and its seeds would count twice: name it once"):
+        together([run, run.folder / ".." / "run"])
 
 
 def test_one_seed_has_no_interval(tmp_path: Path) -> None:

@@ -108,7 +108,7 @@ def test_several_runs_stand_beside_each_other_under_the_names_that_a_comparison_
     runs = [finished_run(tmp_path / name, ["fedavg"], name=name) for name in ("lte-m", "nb-iot")]
     place = Path(export(runs, "tensorboard", out=tmp_path / "out"))
     assert sorted(path.name for path in place.iterdir()) == ["fedsim_export.json", "lte-m", "nb-iot"]
-    with pytest.raises(UserError, match="is named twice; name it once"):
+    with pytest.raises(UserError, match="is named twice, and its seeds would count twice: name it once"):
         export([runs[0], runs[0].folder], "tensorboard", out=tmp_path / "again")
 
 

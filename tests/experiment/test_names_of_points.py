@@ -80,6 +80,11 @@ def test_the_folder_of_a_sweep_stands_for_all_its_points(study: Path, tmp_path: 
     assert fedsim.export([study], "parquet") == study / "exports" / "parquet"
 
 
+def test_a_sweep_and_its_point_are_the_same_run_twice(study: Path) -> None:
+    with pytest.raises(UserError, match="000000000001 is named twice"):
+        load_finished([study, study / "points" / "000000000001"])
+
+
 def test_an_unfinished_sweep_is_no_finished_run(study: Path, tmp_path: Path) -> None:
     path = study / "sweep.json"
     path.write_text(json.dumps({**json.loads(path.read_text()), "status": "running"}))

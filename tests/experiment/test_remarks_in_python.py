@@ -143,6 +143,13 @@ def test_an_observer_and_a_display_are_too_many(tmp_path: Path) -> None:
         run(scenario(), out=tmp_path / "run", progress=True, observer=Observer())
 
 
+def test_a_path_is_no_scenario(tmp_path: Path) -> None:
+    path: Any = "plant.yaml"
+    with pytest.raises(UserError, match=r"and not 'plant.yaml'; fedsim.load\(path\) reads one from a file"):
+        run(path, out=tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
 def test_the_command_line_says_each_remark_once(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     path = old_word(tmp_path, TOO_SHORT)
     assert main(["run", str(path), "--out", str(tmp_path / "run")]) == 0

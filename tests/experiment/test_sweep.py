@@ -329,7 +329,11 @@ def test_a_file_that_is_called_as_a_sweeps_is_not_overwritten(swept: Sweep, tmp_
     (tmp_path / "sweep" / "sweep.csv").write_text("mine too")
     _, error = swept()
     assert "sweep.json is no manifest of a sweep" in str(error)
+    assert str(error).endswith("choose another folder with --out")
     assert (tmp_path / "sweep" / "sweep.csv").read_text() == "mine too"
+    (tmp_path / "sweep" / "store").mkdir()  # as of a sweep whose manifest is damaged
+    _, error = swept()
+    assert f"another folder with --out and --store {tmp_path}/sweep/store: what is in this" in str(error)
 
 
 @pytest.mark.parametrize("name", ["points", "sweep.csv"])

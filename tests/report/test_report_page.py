@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from pathlib import Path
 
 import altair as alt
@@ -12,7 +13,7 @@ from pages_read import Page
 from small_studies import PROTOCOLS, small_study
 
 from fedsim.experiment.compare import compare
-from fedsim.experiment.results import Results
+from fedsim.experiment.results import Results, load_results
 from fedsim.metrics.intervals import half_width
 from fedsim.report.page import report_page
 from fedsim.report.shapes import SHAPES
@@ -203,6 +204,20 @@ def test_several_runs_share_the_comparison_and_have_sections_of_their_own(tmp_pa
     identities = [own["id"] for _, own in page.elements if "id" in own]
     assert len(identities) == len(set(identities))  # also of the shapes in the two drawings
     assert {name.split("-of-run-")[1][0] for name in identities if name.startswith("map-of-run")} == {"1", "2"}
+
+
+def test_many_runs_have_their_small_sections_only_and_the_page_says_so(
+    study: Results, page: Page, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "leaves out" not in page.words and page.all("use")
+    monkeypatch.setattr("fedsim.report.page._MOST_IN_FULL", 3)
+    runs = [load_results(Path(shutil.copytree(study.folder, tmp_path / name))) for name in ("a", "b", "c", "d")]
+    many = Page(report_page(runs))
+    assert many.texts("h1") == ["small: 4 runs"]
+    assert "This page of 4 runs leaves out the drawings of their networks, device classes, groups" in many.words
+    kinds = {own["id"].removesuffix("-of-run-4") for own in many.all("section") if own["id"].endswith("-of-run-4")}
+    assert kinds == {"scenario", "rounds", "network", "provenance"}
+    assert "channels-bytes-of-run-4" in many.specs and not many.all("use")
 
 
 @pytest.mark.long

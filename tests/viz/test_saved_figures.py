@@ -153,7 +153,7 @@ def test_no_run_and_a_run_named_twice_are_refused_and_nothing_is_written(tmp_pat
     run = two_protocols(tmp_path / "run")
     for results, problem in (
         ([], "no run is there to draw"),
-        ([run, run], "run is named twice; its seeds would count"),
+        ([run, run], "run is named twice, and its seeds would count"),
     ):
         with pytest.raises(UserError, match=problem):
             save_figures(results, tmp_path / "figures")

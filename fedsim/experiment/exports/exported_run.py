@@ -115,12 +115,9 @@ _MORE_TABLES = {
 def exported_runs(results: Sequence[Results]) -> list[ExportedRun]:
     """The runs with the names that `fedsim.compare` has for them.
 
-    Raises `UserError` when one is among them twice, and when one has lost a table of where its time went.
+    Raises `UserError` when one has lost a table of where its time went.
     """
-    folders = [result.folder.resolve() for result in results]
-    for result, folder in zip(results, folders, strict=True):
-        if folders.count(folder) > 1:
-            raise UserError(f"{shown(result.folder)} is named twice; name it once")
+    for result in results:
         if lost := lost_times(result):
             raise UserError(has_lost(result.folder / lost[0]))
     return [ExportedRun(name, result) for name, result in zip(run_names(results), results, strict=True)]

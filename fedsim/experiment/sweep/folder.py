@@ -94,7 +94,9 @@ class SweepFolder:
         try:
             read_sweep(self.path)
         except UserError as error:
-            raise UserError(f"{error}; choose another folder with --out") from None
+            kept = self.path / STORE
+            again = f" and --store {shown(kept)}: what is in this store is not trained again" if kept.is_dir() else ""
+            raise UserError(f"{error}; choose another folder with --out{again}") from None
 
     def _check_free(self) -> None:
         if busy := why_busy(self.path, self.kind):
