@@ -35,6 +35,15 @@ class Lines:
         """Of one protocol in one run."""
         return self._entries[run, protocol]
 
+    def over_runs(self) -> dict[str, Entry]:
+        """A line for each protocol, over all runs; what hides it is its own."""
+        of_protocols = looks(self.series.protocols)
+        names = unlike(of_protocols)
+        return {
+            protocol: Entry(-number, name, look.colour, _DASHES[look.line])
+            for number, (name, (protocol, look)) in enumerate(zip(names, of_protocols.items(), strict=True), start=1)
+        }
+
     def mark(self, run: str, protocol: str) -> Entry:
         """The same as a mark: of several runs its shape is the run, of one the protocol."""
         runs = self.series.runs

@@ -133,6 +133,7 @@ def _each_section(results: Sequence[Results]) -> Iterator[Section]:
     from fedsim.report.fronts import fronts
     from fedsim.report.lines import Lines
     from fedsim.report.links import network
+    from fedsim.report.varied import varied
     from fedsim.report.waiting import waiting
 
     rounds, summary = together(results, "rounds"), together(results, "summary")
@@ -141,9 +142,8 @@ def _each_section(results: Sequence[Results]) -> Iterator[Section]:
     if not several:
         yield scenario(results[0], "")
     yield replace(comparison(results), missing=[] if in_full else [_left_out(len(results))])
-    yield from filter(
-        None, (curves(rounds, lines), costs(summary, rounds, lines), fronts(compared_runs(results), lines))
-    )
+    common = (varied(results, lines), curves(rounds, lines), costs(summary, rounds, lines))
+    yield from filter(None, (*common, fronts(compared_runs(results), lines)))
     names = names_apart(run_names(results)) if several else [""]
     sections: list[Callable[..., Section | None]] = [waiting, partial(network, drawn=in_full)]
     sections += [device_classes, groups, confusion] if in_full else []

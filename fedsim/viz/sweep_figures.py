@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from itertools import islice
 
 import matplotlib as mpl
@@ -20,43 +19,32 @@ from matplotlib.axes import Axes
 from matplotlib.colors import LogNorm, Normalize
 from matplotlib.ticker import FixedLocator, NullLocator
 
-from fedsim.viz.human import number, scale
+from fedsim.viz.axes import is_logarithmic
+from fedsim.viz.human import number
 from fedsim.viz.names import fitted, shortened
 from fedsim.viz.series import Looks
 from fedsim.viz.shown_figure import ShownFigure
 from fedsim.viz.style import DARK, RC, looks, plain
+from fedsim.viz.sweep_panels import (
+    MOST_LETTERS,
+    MOST_PANELS,
+    Metric,
+    drawn_keys,
+    drawn_metrics,
+    is_numeric,
+    name_of,
+    panels_by,
+    sorted_values,
+)
 
 __all__ = ["MOST_FIGURES", "sweep_figures"]
 
-MOST_PANELS = 12
-"""In one figure of lines; more become too small."""
 MOST_FIGURES = 40
-_LOG_RATIO = 20.0  # values that lie so far apart are on a logarithmic axis
 _PANEL_INCHES = 3.1
 _CELL_INCHES = 0.95
 _MOST_TEXT_CELLS = 200  # beyond, numbers in cells cannot be read
-_LETTERS = 18
 _LEAST_INCHES = 5.6
 _LEGEND_LETTERS, _LETTERS_PER_INCH, _HANDLE_LETTERS = 36, 11.5, 7
-
-
-@dataclass(frozen=True)
-class _Metric:
-    column: str
-    name: str
-    title: str
-    label: str
-    quantity: str | None = None
-
-
-_METRICS = (
-    _Metric("final_accuracy", "accuracy", "Accuracy at the end", "test accuracy"),
-    _Metric("rmse", "rmse", "Error at the end", "test error (RMSE)"),
-    _Metric("sim_time_s", "time", "Simulated time", "simulated time", "seconds"),
-    _Metric("transfer_bytes", "traffic", "Traffic of the clients", "sent and received by clients", "bytes"),
-    _Metric("time_to_target_s", "time-to-target", "Simulated time to the target", "time to target", "seconds"),
-    _Metric("bytes_to_target", "bytes-to-target", "Traffic to the target", "sent and received to target", "bytes"),
-)
 
 
 def sweep_figures(compared: pd.DataFrame, keys: Sequence[str]) -> Iterator[tuple[str, ShownFigure]]:
@@ -69,18 +57,14 @@ def sweep_figures(compared: pd.DataFrame, keys: Sequence[str]) -> Iterator[tuple
 
 
 def _figures(events: pd.DataFrame, keys: Sequence[str]) -> Iterator[tuple[str, ShownFigure]]:
-    varied = [key for key in keys if events[key].nunique() > 1]
-    varied.sort(key=lambda key: not _is_numeric(events.loc[:, key]))  # and in their order
+    varied = drawn_keys(events, keys)
     if not varied:
         return
     styles = looks(events["protocol"])
-    for metric in _METRICS:
-        known = f"{metric.column}_n"
-        if known not in events or not (events[known] > 0).any():
-            continue
+    for metric in drawn_metrics(events):
         yield f"lines-{metric.name}", _lines(events, varied[0], varied[1:], metric, styles)
         if len(varied) > 1:
-            for position, (rest, part) in enumerate(_by(events, varied[2:]), start=1):
+            for position, (rest, part) in enumerate(panels_by(events, varied[2:]), start=1):
                 ending = f"-{position}" if varied[2:] else ""
                 yield f"heatmap-{metric.name}{ending}", _heat_map(part, varied[0], varied[1], metric, rest)
 
@@ -88,12 +72,12 @@ def _figures(events: pd.DataFrame, keys: Sequence[str]) -> Iterator[tuple[str, S
 # -- lines ------------------------------------------------------------------------------------------------------------
 
 
-def _lines(events: pd.DataFrame, key: str, others: Sequence[str], metric: _Metric, styles: Looks) -> ShownFigure:
+def _lines(events: pd.DataFrame, key: str, others: Sequence[str], metric: Metric, styles: Looks) -> ShownFigure:
     """A panel for each combination of the *others*: the metric of each protocol over the values of *key*."""
-    panels = list(_by(events, others))[:MOST_PANELS]
+    panels = list(panels_by(events, others))[:MOST_PANELS]
     columns = min(3, len(panels))
     rows = -(-len(panels) // columns)
-    unit, unit_name = _unit(events, metric)
+    unit, label = metric.unit(events)
     width = max(_LEAST_INCHES, _PANEL_INCHES * columns + 0.8)
     figure = ShownFigure(figsize=(width, 2.6 * rows + 1.3), layout="constrained")
     grid = np.atleast_1d(figure.subplots(rows, columns, sharex=True, sharey=True, squeeze=False)).ravel()
@@ -122,11 +106,11 @@ def _lines(events: pd.DataFrame, key: str, others: Sequence[str], metric: _Metri
         ax.set_xlabel(plain(key))
     for ax in grid[len(panels) :]:
         ax.set_axis_off()
-    left_out = len(list(_by(events, others))) - len(panels)
+    left_out = len(list(panels_by(events, others))) - len(panels)
     notes = ["bars: 95 % interval over seeds"] * bool((events["n"] > 1).any())
     notes += [f"{left_out} more panels are left out"] * bool(left_out)
     figure.suptitle(plain(f"{metric.title} over {key}"), x=0.01, ha="left", fontsize=11, fontweight="bold")
-    figure.supylabel(f"{metric.label}{unit_name}", fontsize=9.5, color=DARK)
+    figure.supylabel(label, fontsize=9.5, color=DARK)
     handles, labels = grid[0].get_legend_handles_labels()
     across = max(1, int(width * _LETTERS_PER_INCH // (max(map(len, labels)) + _HANDLE_LETTERS)))
     figure.legend(handles, labels, loc="outside lower center", ncols=min(across, len(labels)), title="; ".join(notes))
@@ -137,10 +121,9 @@ class _Places:
     """Where the values of a key stand on an axis: numbers as they are, everything else side by side."""
 
     def __init__(self, values: pd.Series[float]) -> None:
-        self._numeric = _is_numeric(values)
-        self._values = list(dict.fromkeys(sorted(values) if self._numeric else values))
-        numbers = self._values if self._numeric else []
-        self._logarithmic = bool(numbers) and min(numbers) > 0 and max(numbers) / min(numbers) >= _LOG_RATIO
+        self._numeric = is_numeric(values)
+        self._values = sorted_values(values)
+        self._logarithmic = self._numeric and is_logarithmic(values.min(), values)
 
     def of(self, value: object) -> float:
         """Where it is."""
@@ -162,14 +145,14 @@ class _Places:
 # -- heat maps --------------------------------------------------------------------------------------------------------
 
 
-def _heat_map(events: pd.DataFrame, x: str, y: str, metric: _Metric, said: str) -> ShownFigure:
+def _heat_map(events: pd.DataFrame, x: str, y: str, metric: Metric, said: str) -> ShownFigure:
     """A panel for each protocol: a cell for each value of *x* and *y*, with its mean."""
     protocols = list(dict.fromkeys(events["protocol"]))
-    across, down = (_sorted(events[key]) for key in (x, y))
-    unit, unit_name = _unit(events, metric)
+    across, down = (sorted_values(events[key]) for key in (x, y))
+    unit, label = metric.unit(events)
     means = events[f"{metric.column}_mean"] / unit
     finite = means[np.isfinite(means)]
-    logarithmic = finite.min() > 0 and finite.max() / finite.min() >= _LOG_RATIO
+    logarithmic = is_logarithmic(finite.min(), finite)
     shades = (LogNorm if logarithmic else Normalize)(finite.min(), finite.max())
     columns = min(3, len(protocols))
     rows = -(-len(protocols) // columns)
@@ -195,7 +178,7 @@ def _heat_map(events: pd.DataFrame, x: str, y: str, metric: _Metric, said: str) 
     image = next(ax for ax in grid if ax.images).images[0]
     bar = figure.colorbar(image, ax=list(grid), shrink=0.9)
     scale_name = " (logarithmic)" if logarithmic else ""
-    bar.set_label(f"{metric.label}{unit_name}, mean over seeds{scale_name}")
+    bar.set_label(f"{label}, mean over seeds{scale_name}")
     return figure
 
 
@@ -219,37 +202,6 @@ def _write(ax: Axes, cells: np.ndarray, shades: Normalize) -> None:
 # -- what both have ---------------------------------------------------------------------------------------------------
 
 
-def _by(events: pd.DataFrame, keys: Sequence[str]) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Each combination of the values of *keys*, in words, and its rows."""
-    if not keys:
-        yield "", events
-        return
-    for values, part in events.groupby(list(keys), sort=False):
-        yield (
-            ", ".join(f"{key}={shortened(_name(value), _LETTERS)}" for key, value in zip(keys, values, strict=True)),
-            part,
-        )
-
-
-def _is_numeric(values: pd.Series[float]) -> bool:
-    return pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values)
-
-
-def _sorted(values: pd.Series[float]) -> list[object]:
-    return list(dict.fromkeys(sorted(values) if _is_numeric(values) else values))
-
-
 def _value_names(values: Sequence[object]) -> list[str]:
-    names = fitted(map(_name, values), _LETTERS)
-    return [plain(names[_name(value)]) for value in values]
-
-
-def _name(value: object) -> str:
-    return f"{value:g}" if isinstance(value, float) else str(value)
-
-
-def _unit(events: pd.DataFrame, metric: _Metric) -> tuple[float, str]:
-    if metric.quantity is None:
-        return 1.0, ""
-    unit, name = scale(metric.quantity, events[f"{metric.column}_mean"].max())
-    return unit, f", {name}"
+    names = fitted(map(name_of, values), MOST_LETTERS)
+    return [plain(names[name_of(value)]) for value in values]

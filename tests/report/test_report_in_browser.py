@@ -9,8 +9,10 @@ from typing import Any
 
 import pytest
 from pages_read import Page
-from small_studies import PROTOCOLS, small_study
+from small_studies import HOSTILE, PROTOCOLS, small_study
+from tiny_results import write_sweep
 
+from fedsim.experiment.several_results import load_several
 from fedsim.report.page import write_report
 
 playwright = pytest.importorskip("playwright.sync_api", reason="playwright is not installed; `make test-long` does it")
@@ -139,6 +141,22 @@ def test_a_run_of_one_seed_and_one_protocol_is_drawn_without_complaint(browser: 
     write_report([small_study(tmp_path / "run", ["fedavg"], seeds=1)], tmp_path / "one.html")
     visit = Visit(browser, tmp_path / "one.html")
     assert visit.drawn() == visit.page.locator("[data-chart]").count()
+    assert visit.happened == []
+    visit.page.context.close()
+
+
+def test_a_sweep_over_hostile_texts_is_drawn_without_complaint(browser: Any, tmp_path: Path) -> None:
+    sweep = write_sweep(tmp_path / "sweep", ["training.text", "training.number"], [[text, 1] for text in HOSTILE])
+    for number, point in enumerate(sorted((sweep / "points").iterdir())):
+        shutil.rmtree(point)
+        small_study(point, ["fedavg"], seeds=1 + number % 2)  # without an interval at every second point
+    write_report(load_several([sweep]), tmp_path / "sweep.html")
+    visit = on_a_phone(browser, tmp_path / "sweep.html")
+    assert visit.drawn() == visit.page.locator("[data-chart]").count()
+    assert visit.marks("varied-time-1", "symbol") == len(HOSTILE)
+    visit.page.locator("#varied-time-1 button").click()
+    visit.page.wait_for_function("document.querySelectorAll('#varied-time-1 .mark-symbol path').length === 0")
+    assert visit.marks("time-by-protocol", "rect") == len(HOSTILE)
     assert visit.happened == []
     visit.page.context.close()
 

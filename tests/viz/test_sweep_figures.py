@@ -13,7 +13,8 @@ import pytest
 from matplotlib.figure import Figure
 
 from fedsim.viz.save import save_figure
-from fedsim.viz.sweep_figures import MOST_FIGURES, MOST_PANELS, sweep_figures
+from fedsim.viz.sweep_figures import MOST_FIGURES, sweep_figures
+from fedsim.viz.sweep_panels import MOST_PANELS
 
 RADIOS = ["nb_iot_nb1", "lte_m_m1", "nr_100mhz_private"]
 FRACTIONS = [0.3, 0.1, 0.2]

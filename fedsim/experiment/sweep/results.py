@@ -15,7 +15,7 @@ from fedsim.errors import UserError, nearest
 from fedsim.experiment.compare import Budget, compare, run_names
 from fedsim.experiment.results import Results
 from fedsim.experiment.shown_results import sweep_as_html
-from fedsim.experiment.sweep_manifest import SweepManifest, finished_sweep, load_points, read_sweep
+from fedsim.experiment.sweep_manifest import POINTS, SweepManifest, finished_sweep, is_sweep, load_points, read_sweep
 from fedsim.experiment.varied_keys import column_of
 from fedsim.files import shown
 from fedsim.viz.tables import many
@@ -23,7 +23,7 @@ from fedsim.viz.tables import many
 if TYPE_CHECKING:
     from fedsim.viz.shown_figure import ShownFigure
 
-__all__ = ["SweepResults", "load_sweep", "sweep_table"]
+__all__ = ["SweepResults", "load_sweep", "sweep_of", "sweep_table"]
 
 Cell = str | int | float | bool
 
@@ -126,6 +126,21 @@ def load_sweep(folder: Path | str) -> SweepResults:
     results = SweepResults(Path(folder))
     finished_sweep(results.folder)
     return results
+
+
+def sweep_of(results: Sequence[Results]) -> SweepResults | None:
+    """The sweep whose points *results* are: all of its points, and nothing else. None where there is none."""
+    folders = {result.folder.resolve() for result in results}
+    homes = {folder.parent.parent for folder in folders}
+    home = homes.pop()
+    if homes or not is_sweep(home):
+        return None
+    try:
+        sweep = load_sweep(home)
+        points = {home / POINTS / point.key for point in sweep.manifest.points}
+    except UserError:  # they are finished runs all the same
+        return None
+    return sweep if points == folders else None
 
 
 def sweep_table(keys: Sequence[str], values: Sequence[Sequence[object]], results: Sequence[Results]) -> pd.DataFrame:
