@@ -56,10 +56,12 @@ def load_several(results: Sequence[Results | Path | str]) -> list[Results]:
 
 def check_once(results: Sequence[Results]) -> None:
     """Raise `UserError` when a run is among *results* twice, maybe as a point of a sweep that is there too."""
-    folders = [result.folder.resolve() for result in results]
-    for result, folder in zip(results, folders, strict=True):
-        if folders.count(folder) > 1:
-            raise UserError(f"{shown(result.folder)} is named twice, and its seeds would count twice: name it once")
+    known: dict[Path, Path] = {}
+    for result in results:
+        folder = result.folder.resolve()
+        if folder in known:
+            raise UserError(f"{shown(known[folder])} is named twice, and its seeds would count twice: name it once")
+        known[folder] = result.folder
 
 
 def _runs_in(folder: Path) -> list[Results]:

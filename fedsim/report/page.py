@@ -36,6 +36,12 @@ _MOST_IN_TITLE = 3
 """Runs that the title names."""
 _MOST_IN_FULL = 8
 """Runs that have all of their sections: those of a run of `scenarios/quickstart.yaml` take 0.7 MB and 3 s."""
+_LARGE = {
+    "device_classes.csv": "the charts of device classes",
+    "groups.parquet": "the charts of groups",
+    "confusion.csv": "what was taken for what",
+}
+"""What else a page of more runs leaves out, by the table of a run that has it."""
 _ENDINGS = (".html", ".htm")
 
 
@@ -141,7 +147,7 @@ def _each_section(results: Sequence[Results]) -> Iterator[Section]:
     several, in_full = len(results) > 1, len(results) <= _MOST_IN_FULL
     if not several:
         yield scenario(results[0], "")
-    yield replace(comparison(results), missing=[] if in_full else [_left_out(len(results))])
+    yield replace(comparison(results), missing=[] if in_full else [_left_out(results)])
     common = (varied(results, lines), curves(rounds, lines), costs(summary, rounds, lines))
     yield from filter(None, (*common, fronts(compared_runs(results), lines)))
     names = names_apart(run_names(results)) if several else [""]
@@ -156,12 +162,13 @@ def _each_section(results: Sequence[Results]) -> Iterator[Section]:
         yield from (_of_run(section, name) if name else section for section in own)
 
 
-def _left_out(runs: int) -> str:
+def _left_out(results: Sequence[Results]) -> str:
     """What a page of so many runs says of what it has not."""
-    return (
-        f"This page of {runs} runs leaves out the drawings of their networks, device classes, groups, and what was "
-        f"taken for what; a report of up to {_MOST_IN_FULL} runs has them."
-    )
+    large = ["the drawings of their networks"]
+    large += [what for table, what in _LARGE.items() if any((result.folder / table).exists() for result in results)]
+    *most, last = large
+    words = f"{', '.join(most)} and {last}" if most else last
+    return f"This page of {len(results)} runs leaves out {words}; a report of up to {_MOST_IN_FULL} runs has them."
 
 
 def _of_run(section: Section, run: str) -> Section:

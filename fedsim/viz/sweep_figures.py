@@ -35,6 +35,7 @@ from fedsim.viz.sweep_panels import (
     name_of,
     panels_by,
     sorted_values,
+    with_texts,
 )
 
 __all__ = ["MOST_FIGURES", "sweep_figures"]
@@ -53,7 +54,8 @@ def sweep_figures(compared: pd.DataFrame, keys: Sequence[str]) -> Iterator[tuple
     Lines need a key with several values, a heat map two. At most `MOST_FIGURES` are drawn.
     """
     with mpl.rc_context(RC):
-        yield from islice(_figures(compared[compared["accounting"] == "event"], keys), MOST_FIGURES)
+        events = with_texts(compared[compared["accounting"] == "event"], keys)
+        yield from islice(_figures(events, keys), MOST_FIGURES)
 
 
 def _figures(events: pd.DataFrame, keys: Sequence[str]) -> Iterator[tuple[str, ShownFigure]]:

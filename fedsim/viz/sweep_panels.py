@@ -5,9 +5,13 @@ All begin with the means over seeds, `SweepResults.compare`, whose first columns
 
 from __future__ import annotations
 
+import json
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
+import numpy as np
 import pandas as pd
 
 from fedsim.viz.human import scale
@@ -23,6 +27,7 @@ __all__ = [
     "name_of",
     "panels_by",
     "sorted_values",
+    "with_texts",
 ]
 
 MOST_PANELS = 12
@@ -61,9 +66,23 @@ _METRICS = (
 )
 
 
+def with_texts(compared: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
+    """The same with texts in place of all values of *keys*, but of a key that has numbers only.
+
+    Unlike values have unlike texts: 1, ``true`` and ``"1"``, where they stand beside each other.
+    """
+    return compared.assign(**{key: _texts(compared[key]) for key in keys if not is_numeric(compared[key])})
+
+
+def _texts(values: pd.Series[Any]) -> list[str]:
+    others = {name_of(value) for value in values if not isinstance(value, str)}
+    return [json.dumps(value) if isinstance(value, str) and value in others else name_of(value) for value in values]
+
+
 def drawn_metrics(events: pd.DataFrame) -> list[Metric]:
-    """Those that any row has."""
-    return [metric for metric in _METRICS if (events.get(f"{metric.column}_n", pd.Series(dtype=int)) > 0).any()]
+    """Those of which any row has a finite mean."""
+    nothing = pd.Series(dtype=float)
+    return [metric for metric in _METRICS if (events.get(f"{metric.column}_mean", nothing).abs() < math.inf).any()]
 
 
 def drawn_keys(events: pd.DataFrame, keys: Sequence[str]) -> list[str]:
@@ -72,19 +91,22 @@ def drawn_keys(events: pd.DataFrame, keys: Sequence[str]) -> list[str]:
     return sorted(varied, key=lambda key: not is_numeric(events.loc[:, key]))  # and in their order
 
 
-def panels_by(events: pd.DataFrame, keys: Sequence[str]) -> Iterator[tuple[str, pd.DataFrame]]:
-    """Each combination of the values of *keys*, in words, and its rows."""
+def panels_by(
+    events: pd.DataFrame, keys: Sequence[str], *, letters: int = MOST_LETTERS
+) -> Iterator[tuple[str, pd.DataFrame]]:
+    """Each combination of the values of *keys*, in words with so many *letters* of a value, and its rows."""
     if not keys:
         yield "", events
         return
     for values, part in events.groupby(list(keys), sort=False):
         named = zip(keys, values, strict=True)
-        yield ", ".join(f"{key}={shortened(name_of(value), MOST_LETTERS)}" for key, value in named), part
+        yield ", ".join(f"{key}={shortened(name_of(value), letters)}" for key, value in named), part
 
 
 def is_numeric(values: pd.Series[float]) -> bool:
-    """Whether all of them are numbers, and so have a place on an axis."""
-    return pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values)
+    """Whether all of them are finite numbers, and so have a place on an axis."""
+    numbers = pd.api.types.is_numeric_dtype(values) and not pd.api.types.is_bool_dtype(values)
+    return bool(numbers and (values.abs() < math.inf).all())
 
 
 def sorted_values(values: pd.Series[float]) -> list[object]:
@@ -93,5 +115,11 @@ def sorted_values(values: pd.Series[float]) -> list[object]:
 
 
 def name_of(value: object) -> str:
-    """A value as people read it."""
-    return f"{value:g}" if isinstance(value, float) else str(value)
+    """A value as people read it, a truth value as in a scenario.
+
+    >>> name_of(0.1 + 0.2), name_of(5.0), name_of(True), name_of("lte_m_m1")
+    ('0.3', '5', 'true', 'lte_m_m1')
+    """
+    if isinstance(value, bool | np.bool_):
+        return str(value).lower()
+    return f"{value:.9g}" if isinstance(value, float) else str(value)

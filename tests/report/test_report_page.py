@@ -214,7 +214,10 @@ def test_many_runs_have_their_small_sections_only_and_the_page_says_so(
     runs = [load_results(Path(shutil.copytree(study.folder, tmp_path / name))) for name in ("a", "b", "c", "d")]
     many = Page(report_page(runs))
     assert many.texts("h1") == ["small: 4 runs"]
-    assert "This page of 4 runs leaves out the drawings of their networks, device classes, groups" in many.words
+    assert (
+        "This page of 4 runs leaves out the drawings of their networks, the charts of device classes, the charts of "
+        "groups and what was taken for what; a report of up to 3 runs has them."
+    ) in many.words
     kinds = {own["id"].removesuffix("-of-run-4") for own in many.all("section") if own["id"].endswith("-of-run-4")}
     assert kinds == {"scenario", "rounds", "network", "provenance"}
     assert "channels-bytes-of-run-4" in many.specs and not many.all("use")

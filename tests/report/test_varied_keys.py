@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import shutil
+from math import inf, nan
 from pathlib import Path
 
 import altair as alt
 import pytest
-from tiny_results import rounds_of, write_results, write_sweep
+import vl_convert
+from tiny_results import rounds_of, summary_of, write_results, write_sweep
 
 from fedsim.experiment.figures import together
 from fedsim.experiment.results import Results
@@ -105,6 +108,56 @@ def test_numbers_that_lie_far_apart_are_on_a_logarithmic_axis(tmp_path: Path) ->
     folder = write_sweep(tmp_path / "rates", ["training.learning_rate"], [[0.001], [0.1]])
     (picture, *_) = section_of(folder).pictures
     assert "'type': 'log'" in str(picture.spec) and "value (logarithmic)" in str(picture.spec)
+
+
+def test_marks_have_the_numbers_of_the_points(tmp_path: Path) -> None:
+    folder = write_sweep(tmp_path / "rates", ["training.momentum"], [[0.01], [0.05], [0.075]])
+    drawn = vl_convert.vegalite_to_svg({**(section_of(folder).pictures[0].spec or {}), "width": 600})
+    assert {"0.01", "0.05", "0.075"} <= set(re.findall(">([0-9.]+)</text>", drawn))
+
+
+def test_all_charts_of_a_metric_have_the_same_axes_where_points_are_no_grid(tmp_path: Path) -> None:
+    rows = [[0.001, 16], [0.1, 16], [0.1, 32], [0.05, 32], [0.2, 64]]
+    folder = write_sweep(tmp_path / "rows", ["training.learning_rate", "training.batch_size"], rows)
+    specs = [picture.spec for picture in section_of(folder).pictures if picture.key.startswith("varied-time")]
+    axes = {str([layer["encoding"][axis] for layer in spec["layer"] for axis in "xy"]) for spec in specs if spec}
+    assert len(specs) == 3 and len(axes) == 1
+
+
+def test_one_seed_has_no_whisker(tmp_path: Path) -> None:
+    folder = write_sweep(tmp_path / "rates", ["training.momentum"], [[0.0], [0.5]])
+    assert "whisker" not in section_of(folder).words
+    assert not [picture for picture in section_of(folder).pictures if "'low'" in str(picture.spec.get("layer"))]
+
+
+def test_a_target_that_some_seed_missed_at_each_point_has_no_chart(tmp_path: Path) -> None:
+    folder = write_sweep(tmp_path / "rates", ["training.momentum"], [[0.0], [0.5]])
+    for point in (folder / "points").iterdir():
+        shutil.rmtree(point)
+        runs = [rounds_of("fedavg", seed, [0.9]) for seed in (1, 2)]
+        reached = [summary_of(run, time_to_target_s=time) for run, time in zip(runs, (20.0, nan), strict=True)]
+        write_results(point, runs, summary=reached)
+    assert [picture.key for picture in section_of(folder).pictures] == [
+        *("varied-accuracy-1", "varied-time-1", "varied-traffic-1")
+    ]
+
+
+def test_an_infinite_value_stands_beside_the_others(tmp_path: Path) -> None:
+    folder = write_sweep(tmp_path / "rates", ["network.link.rate_bps"], [[1e6], [inf]])
+    assert [(row["x"], row["value"]) for row in points(folder, "varied-time-1")] == [(0, "1000000"), (1, "inf")]
+
+
+def test_values_that_python_takes_for_equal_stay_apart(tmp_path: Path) -> None:
+    folder = write_sweep(tmp_path / "mixed", ["network.quantise"], [[0], [False], ["0"], [2]])
+    names = [row["value"] for row in points(folder, "varied-time-1")]
+    assert names == ["0", "false", '"0"', "2"]
+
+
+def test_panels_that_are_left_out_are_counted(tmp_path: Path) -> None:
+    rows = [[number, text] for text in "abcdefghijklmn" for number in (1, 2)]
+    found = section_of(write_sweep(tmp_path / "many", ["a.number", "a.text"], rows))
+    assert len(found.pictures) == 3 * 12
+    assert found.missing == ["The other keys have 14 combinations, and charts are drawn of the first 12."]
 
 
 def test_what_is_not_a_whole_sweep_has_no_such_section(study: Path, tmp_path: Path) -> None:
