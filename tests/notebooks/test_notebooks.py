@@ -57,7 +57,7 @@ def test_runs_from_top_to_bottom(path: Path, monkeypatch: pytest.MonkeyPatch) ->
 @pytest.mark.parametrize(
     ("name", "smaller"),
     [
-        ("first_run", {SEED_1: "['seeds=[1]', 'stop.rounds=2']"}),
+        pytest.param("first_run", {SEED_1: "['seeds=[1]', 'stop.rounds=2']"}, marks=pytest.mark.long),
         (
             "bearing_faults_night_shift",
             {SEED_1: "['seeds=[1]', 'stop.rounds=2', 'topology.devices_per_factory=4', 'data.unseen_clients=2']"},

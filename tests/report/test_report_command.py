@@ -16,12 +16,26 @@ from tiny_results import write_sweep
 from fedsim.cli import main
 from fedsim.experiment.results import Results
 from fedsim.report import libraries
+from fedsim.report.drawing import drawing_of
 
 Capture = pytest.CaptureFixture[str]
 
 
+@pytest.fixture(scope="module")
+def drawings() -> dict[str, str]:
+    return {}
+
+
 @pytest.fixture
-def run(study: Results, tmp_path: Path) -> Path:
+def run(study: Results, tmp_path: Path, drawings: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Path:
+    """The study, whose network is drawn once: all copies of it look the same, and that takes a second."""
+
+    def drawn(results: Results, prefix: str) -> str:
+        if prefix not in drawings:
+            drawings[prefix] = drawing_of(results, prefix)
+        return drawings[prefix]
+
+    monkeypatch.setattr("fedsim.report.links.drawing_of", drawn)
     return Path(shutil.copytree(study.folder, tmp_path / "run"))
 
 

@@ -12,6 +12,7 @@ import matplotlib as mpl
 import pandas as pd
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.figure import Figure
 from matplotlib.transforms import Bbox
 from tiers import mostly_long
 from tiny_results import counted, rounds_of, summary_of, write_results
@@ -76,6 +77,11 @@ def of_many(runs: int, protocols: int, seeds: int = 2, long: str = "") -> tuple[
     return (together, summary) if runs > 1 else (together.drop(columns="run"), summary.drop(columns="run"))
 
 
+def one(rounds: pd.DataFrame, summary: pd.DataFrame, name: str) -> Figure:
+    """The figure of this *name*; no other is drawn after it."""
+    return next(figure for own, figure in named_figures(rounds, summary) if own == name)
+
+
 LONG = " of which somebody/gave/a_long-name, as people do"
 SIZES = [(1, 1, ""), (1, 3, ""), (1, 12, ""), (2, 4, ""), (3, 4, ""), (8, 1, ""), (6, 3, ""), (2, 8, ""), (1, 4, LONG)]
 SIZES += [(3, 4, LONG), (12, 1, LONG), (5, 2, LONG)]
@@ -132,7 +138,7 @@ def test_many_runs_of_several_protocols_have_a_panel_each_and_equal_axes() -> No
 def test_panels_have_one_unit_for_all_runs_and_say_it_below_each_column() -> None:
     rounds, summary = of_many(5, 2)
     rounds.loc[rounds["run"] == "4", "sim_time_s"] *= 6  # minutes, while the others take seconds
-    panels = [ax for ax in dict(named_figures(rounds, summary))["accuracy_over_time"].axes if ax.axison]
+    panels = [ax for ax in one(rounds, summary, "accuracy_over_time").axes if ax.axison]
     assert [ax.get_xlabel() for ax in panels] == ["", "", *["simulated time, min"] * 3]
     panels[0].figure.draw_without_rendering()
     texts = [[label.get_text() for label in ax.get_xticklabels()] for ax in panels[2:]]
@@ -144,7 +150,7 @@ def test_a_model_that_diverged_is_named_below_panels_too() -> None:
     rounds, summary = of_many(5, 2)
     lost = (rounds["run"] == "3") & (rounds["protocol"] == "protocol_1") & (rounds["round"] == 2)
     rounds.loc[lost & (rounds["seed"] == 0), ["accuracy", "loss"]] = [nan, inf]
-    (legend,) = dict(named_figures(rounds, summary))["accuracy_over_time"].legends
+    (legend,) = one(rounds, summary, "accuracy_over_time").legends
     texts = [text.get_text() for text in legend.get_texts()]
     assert texts == ["protocol_0", "protocol_1", "protocol_1, 3 (1 of 2 seeds diverged)"]
 
