@@ -19,13 +19,12 @@ from fedsim.viz.cells import Column, column_cells
 from fedsim.viz.sweep_panels import (
     MOST_PANELS,
     Metric,
-    drawn_keys,
     drawn_metrics,
+    drawn_rows,
     is_numeric,
     name_of,
     panels_by,
     sorted_values,
-    with_texts,
 )
 
 __all__ = ["varied"]
@@ -44,9 +43,7 @@ def varied(results: Sequence[Results], lines: Lines) -> Section | None:
     sweep = sweep_of(results)
     if sweep is None:
         return None
-    compared, keys = sweep.compare(), sweep.manifest.short_keys
-    events = with_texts(compared[compared["accounting"] == "event"], keys)
-    drawn = drawn_keys(events, keys)
+    events, drawn = drawn_rows(sweep.compare(), sweep.manifest.short_keys)
     if not drawn:
         return None
     panels = list(panels_by(events, drawn[1:], letters=_LETTERS))

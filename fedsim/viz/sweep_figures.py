@@ -29,13 +29,12 @@ from fedsim.viz.sweep_panels import (
     MOST_LETTERS,
     MOST_PANELS,
     Metric,
-    drawn_keys,
     drawn_metrics,
+    drawn_rows,
     is_numeric,
     name_of,
     panels_by,
     sorted_values,
-    with_texts,
 )
 
 __all__ = ["MOST_FIGURES", "sweep_figures"]
@@ -54,12 +53,10 @@ def sweep_figures(compared: pd.DataFrame, keys: Sequence[str]) -> Iterator[tuple
     Lines need a key with several values, a heat map two. At most `MOST_FIGURES` are drawn.
     """
     with mpl.rc_context(RC):
-        events = with_texts(compared[compared["accounting"] == "event"], keys)
-        yield from islice(_figures(events, keys), MOST_FIGURES)
+        yield from islice(_figures(*drawn_rows(compared, keys)), MOST_FIGURES)
 
 
-def _figures(events: pd.DataFrame, keys: Sequence[str]) -> Iterator[tuple[str, ShownFigure]]:
-    varied = drawn_keys(events, keys)
+def _figures(events: pd.DataFrame, varied: Sequence[str]) -> Iterator[tuple[str, ShownFigure]]:
     if not varied:
         return
     styles = looks(events["protocol"])

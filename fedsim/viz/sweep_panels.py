@@ -21,13 +21,12 @@ __all__ = [
     "MOST_LETTERS",
     "MOST_PANELS",
     "Metric",
-    "drawn_keys",
     "drawn_metrics",
+    "drawn_rows",
     "is_numeric",
     "name_of",
     "panels_by",
     "sorted_values",
-    "with_texts",
 ]
 
 MOST_PANELS = 12
@@ -66,12 +65,16 @@ _METRICS = (
 )
 
 
-def with_texts(compared: pd.DataFrame, keys: Sequence[str]) -> pd.DataFrame:
-    """The same with texts in place of all values of *keys*, but of a key that has numbers only.
+def drawn_rows(compared: pd.DataFrame, keys: Sequence[str]) -> tuple[pd.DataFrame, list[str]]:
+    """The rows of *compared* that were simulated, and those of its *keys* that have several values there.
 
-    Unlike values have unlike texts: 1, ``true`` and ``"1"``, where they stand beside each other.
+    Keys with numbers come first; the first key of all is the axis of lines. The values of other keys are texts in these
+    rows, and unlike values have unlike texts: 1, ``true`` and ``"1"``, where they stand beside each other.
     """
-    return compared.assign(**{key: _texts(compared[key]) for key in keys if not is_numeric(compared[key])})
+    events = compared[compared["accounting"] == "event"]
+    events = events.assign(**{key: _texts(events[key]) for key in keys if not is_numeric(events[key])})
+    varied = [key for key in keys if events[key].nunique() > 1]
+    return events, sorted(varied, key=lambda key: not is_numeric(events.loc[:, key]))  # and in their order
 
 
 def _texts(values: pd.Series[Any]) -> list[str]:
@@ -83,12 +86,6 @@ def drawn_metrics(events: pd.DataFrame) -> list[Metric]:
     """Those of which any row has a finite mean."""
     nothing = pd.Series(dtype=float)
     return [metric for metric in _METRICS if (events.get(f"{metric.column}_mean", nothing).abs() < math.inf).any()]
-
-
-def drawn_keys(events: pd.DataFrame, keys: Sequence[str]) -> list[str]:
-    """Those of the *keys* that have several values: first those with numbers. Their first one is the axis of lines."""
-    varied = [key for key in keys if events[key].nunique() > 1]
-    return sorted(varied, key=lambda key: not is_numeric(events.loc[:, key]))  # and in their order
 
 
 def panels_by(
